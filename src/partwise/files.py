@@ -1,0 +1,92 @@
+"""Writing so that a kill at any moment leaves either the old file or the new one, and reading so that damage is noticed."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from partwise.errors import DamagedFile, InputError
+
+SEAL = "seal"
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write beside the target, then move it into place in one step."""
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text, "utf-8")
+    os.replace(part, path)
+
+
+def write_json(path: Path, content: Any) -> None:
+    write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_sealed(path: Path, content: dict[str, Any]) -> None:
+    """JSON with a hash of itself, for files that we read back and must be able to trust."""
+    write_json(path, content | {SEAL: _seal(content)})
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """Read what `write_sealed` wrote; anything else raises `DamagedFile`."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        seal = content.pop(SEAL)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; this is not a folder that partwise finished writing") from None
+    except (ValueError, KeyError, AttributeError, TypeError):
+        raise _damaged(path) from None
+    if seal != _seal(content):
+        raise _damaged(path)
+    return dict(content)
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def verify(path: Path, expected: str) -> None:
+    """Raise `DamagedFile` unless the file holds what it held when its hash was taken."""
+    if not path.is_file():
+        raise DamagedFile(f"{path}: missing; restore the folder from a copy, or start again in a new --out")
+    if sha256(path) != expected:
+        raise _damaged(path)
+
+
+def _damaged(path: Path) -> DamagedFile:
+    return DamagedFile(
+        f"{path}: damaged (cut short or changed since it was written); restore it from a copy, or start again in a new --out"
+    )
+
+
+def _seal(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def differences(found: Any, wanted: Any, path: str = "") -> list[str]:
+    """Where two nested configurations differ, one line a place: `epochs: 40 there, 100 asked for`."""
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        return [
+            line
+            for key in sorted({*found, *wanted})
+            for line in differences(found.get(key), wanted.get(key), f"{path}.{key}" if path else key)
+        ]
+    return [] if found == wanted else [f"{path}: {found!r} there, {wanted!r} asked for"]
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold a folder for this process; a second process on the same folder is refused. The lock dies with its holder."""
+    import fcntl
+
+    with (folder / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{folder}: another process is writing here; wait for it, or choose another --out") from None
+        yield

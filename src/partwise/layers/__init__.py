@@ -1,0 +1,1 @@
+"""Layers: the equations, over parameters with an optional leading member axis."""

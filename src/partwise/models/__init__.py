@@ -1,0 +1,1 @@
+"""Models: architectures written once, for one model and for a population alike."""

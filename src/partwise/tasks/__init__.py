@@ -1,0 +1,1 @@
+"""Tasks: rule systems that yield examples together with their derivation."""

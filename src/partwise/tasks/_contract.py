@@ -1,0 +1,61 @@
+"""What a task must offer: examples with their derivation, in named splits, and what can be probed at each position.
+
+A module in this folder offers `Options` (a frozen dataclass, checked when it is made) and
+`generate(options, seed) -> Task`; where the data was published as files, also `read(folder) -> Task`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+Label = str | int | None
+
+
+@dataclass(frozen=True)
+class Application:
+    """One step of a derivation: the part at `source_position` turns `before` into `after`, written at `target_position`."""
+
+    part: str
+    source_position: int
+    before: str
+    after: str
+    target_position: int
+
+
+@dataclass(frozen=True)
+class Example:
+    """One row: words in, words out (the end mark not written), and how the one follows from the other.
+
+    `alignment[t]` is the source position that output step t is about, the step that emits the end mark included.
+    `probes` maps a label's name to one label a source position (None: nothing to ask there); a decoder step
+    carries the labels of the source position that it is aligned with.
+    """
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    alignment: tuple[int, ...]
+    derivation: tuple[Application, ...]
+    probes: Mapping[str, tuple[Label, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task ready to use: the words of both sides, and the examples of every split."""
+
+    name: str
+    source_words: tuple[str, ...]
+    target_words: tuple[str, ...]
+    splits: Mapping[str, Sequence[Example]]
+    origin: str
+    """Where the examples came from: "generated, seed 3", or the folder they were read from."""
+
+    def fingerprint(self) -> str:
+        """SHA-256 over every row of every split, in order: equal data, equal fingerprint, on every platform."""
+        digest = hashlib.sha256()
+        for split in sorted(self.splits):
+            for row in self.splits[split]:
+                columns = (split, " ".join(row.source), " ".join(row.target), " ".join(map(str, row.alignment)))
+                digest.update(("\t".join(columns) + "\n").encode())
+        return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""Training: populations from initial weights to checkpoints, interrupted and resumed at will."""
