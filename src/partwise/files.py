@@ -8,9 +8,12 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from partwise.errors import DamagedFile, InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 SEAL = "seal"
 
@@ -90,3 +93,27 @@ def locked(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             raise InputError(f"{folder}: another process is writing here; wait for it, or choose another --out") from None
         yield
+
+
+def json_ready(content: Any) -> Any:
+    """What `content` becomes when written to JSON and read again (tuples are lists there), so that the two compare equal."""
+    return json.loads(json.dumps(content))
+
+
+def write_dataset(path: Path, dataset: xr.Dataset) -> str:
+    """Write a labelled result as netCDF in one step; returns the file's hash."""
+    part = path.with_name(f".{path.name}.part")
+    dataset.to_netcdf(part, engine="scipy")
+    digest = sha256(part)
+    os.replace(part, path)
+    return digest
+
+
+def read_dataset(path: Path, expected: str | None = None) -> xr.Dataset:
+    """Read a labelled result into memory, checked against its hash where one is known."""
+    import xarray as xr
+
+    if expected is not None:
+        verify(path, expected)
+    with xr.open_dataset(path, engine="scipy") as dataset:
+        return dataset.load()

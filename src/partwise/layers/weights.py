@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -20,6 +20,7 @@ from torch.nn import functional
 Parameters = Mapping[str, Tensor]
 
 
+@runtime_checkable
 class Weights(Protocol):
     """Named maps. `hand_derived` says whether recurrences may use their hand-derived backward (first order only)."""
 

@@ -93,7 +93,7 @@ class Seq2Seq:
         source_length: Int[Tensor, "*batch"],
         steps: int,
         forced: Int[Tensor, "*batch target_time"] | None = None,
-        teacher_forcing: Bool[Tensor, "*batch"] | None = None,
+        teacher_forcing: Bool[Tensor, "*#batch"] | None = None,
         tap: Tap = untouched,
     ) -> Output:
         """Read `source`, then write `steps` words; where `teacher_forcing`, each is written after the true words `forced`."""

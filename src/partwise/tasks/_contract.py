@@ -40,7 +40,7 @@ class Example:
     probes: Mapping[str, tuple[Label, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # a task is compared and hashed by identity: its content has a fingerprint
 class Task:
     """A task ready to use: the words of both sides, and the examples of every split."""
 

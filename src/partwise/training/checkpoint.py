@@ -103,3 +103,15 @@ def build(described: Mapping[str, Any]) -> Any:
     if set(sizes) != known:
         raise InputError(f"architecture {described.get('model')}: fields differ: {sorted(set(sizes) ^ known)}")
     return module.ARCHITECTURE(**sizes)
+
+
+def keep_weights_only(folder: Path) -> None:
+    """Drop what only a running run needs from a checkpoint that stays for learning dynamics."""
+    facts = _facts(folder)
+    extra = [name for name in facts["files"] if name != WEIGHTS]
+    if not extra:
+        return
+    facts["files"] = {WEIGHTS: facts["files"][WEIGHTS]}
+    files.write_sealed(folder / "population.json", facts)
+    for name in extra:
+        (folder / f"{name}.safetensors").unlink(missing_ok=True)

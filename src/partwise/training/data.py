@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Bool, Float, Int, Int64
 from torch import Tensor
 
-from partwise.errors import InputError
 from partwise.randomness import generator
 from partwise.tasks._contract import Task
 from partwise.tasks._encoding import Encoded, Vocabulary, encode
@@ -46,19 +45,21 @@ class Rows:
 
 
 def stack(tasks: Sequence[Task], split: str, device: str | torch.device = "cpu") -> Rows:
-    """One split of each member's task, with a member axis. All tasks must have the words and sizes of the first."""
+    """One split of each member's task, with a member axis; a shorter split is filled up with rows that are not real."""
     source, target = Vocabulary.source(tasks[0]), Vocabulary.target(tasks[0])
-    encoded: dict[int, Encoded] = {}
-    for task in tasks:
-        if id(task) not in encoded:
-            encoded[id(task)] = encode(task.splits[split], source, target)
-    parts = [encoded[id(task)] for task in tasks]
-    shapes = {part.source.shape + part.target.shape for part in parts}
-    if len(shapes) > 1:
-        raise InputError(f"the members of one population need splits of one size; {split} comes as {sorted(shapes)}")
-    arrays = {field.name: np.stack([getattr(part, field.name) for part in parts]) for field in fields(Encoded)}
-    tensors = {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
-    return Rows(**tensors, real=torch.ones(tensors["source_length"].shape, dtype=torch.bool, device=device))
+    encoded = {task: encode(task.splits[split], source, target) for task in dict.fromkeys(tasks)}
+    parts = [encoded[task] for task in tasks]
+    tensors = {}
+    for field in fields(Encoded):
+        arrays = [getattr(part, field.name) for part in parts]
+        largest = tuple(max(sizes) for sizes in zip(*(array.shape for array in arrays), strict=True))
+        # the fill repeats the last row, so that it has a length and an attention like any other
+        filled = [np.pad(array, [(0, largest[0] - len(array)), *[(0, 0)] * (array.ndim - 1)], mode="edge") for array in arrays]
+        wide = [np.pad(array, [(0, size - have) for size, have in zip(largest, array.shape, strict=True)]) for array in filled]
+        tensors[field.name] = torch.from_numpy(np.stack(wide)).to(device)
+    rows = tensors["source_length"].shape[1]
+    real = np.array([np.arange(rows) < len(part.source_length) for part in parts])
+    return Rows(**tensors, real=torch.from_numpy(real).to(device))
 
 
 def order(seeds: Sequence[int], rows: int, batch_size: int, epoch: int) -> Int64[np.ndarray, "step member batch"]:

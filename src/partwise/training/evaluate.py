@@ -25,6 +25,8 @@ def accuracy_and_loss(population: Population, rows: Rows) -> tuple[Float[Tensor,
         part = Rows(**{field.name: getattr(rows, field.name)[:, start : start + _CHUNK] for field in fields(rows)})
         output = population.architecture.forward(weights, part.source, part.source_length, part.steps)
         counts = part.counts
-        right = right + row_is_right(output.chosen, part.target, counts).sum(dim=-1)
-        loss = loss + task_loss(output.logits, part.target, counts) * part.source.shape[-2]
-    return right / total, loss / total
+        real = part.real.sum(dim=-1)
+        right = right + (row_is_right(output.chosen, part.target, counts) & part.real).sum(dim=-1)
+        loss = loss + task_loss(output.logits, part.target, counts) * real
+    rows_of_member = rows.real.sum(dim=-1)
+    return right / rows_of_member, loss / rows_of_member

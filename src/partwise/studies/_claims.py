@@ -1,0 +1,100 @@
+"""Claims and verdicts: one sentence of a paper made testable, and a rule that decides it from an interval over models.
+
+A rule says which values of the quantity would bear the claim out. The verdict follows from the 95 % interval alone:
+`replicated` if the whole interval lies inside, `not replicated` if it lies wholly outside, else `inconclusive`.
+With fewer than five models preset `paper` never says `replicated`; preset `quick` leaves claims of size out (`not run`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from partwise.studies._statistics import t_interval
+
+MODELS_FOR_PAPER = 5
+Values = Callable[[Mapping[str, xr.Dataset]], Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The claim holds for values from `low` to `high`."""
+
+    low: float = -math.inf
+    high: float = math.inf
+
+    def __str__(self) -> str:
+        if self.high == math.inf:
+            return f"95 % interval over models above {self.low:g}"
+        if self.low == -math.inf:
+            return f"95 % interval over models at or below {self.high:g}"
+        return f"95 % interval over models within {self.low:g} to {self.high:g}"
+
+    def verdict(self, interval: tuple[float, float]) -> str:
+        low, high = interval
+        if self.low < low and high <= self.high:
+            return "replicated"
+        if high <= self.low or low > self.high:
+            return "not replicated"
+        return "inconclusive"
+
+
+def above(bound: float) -> Rule:
+    return Rule(low=bound)
+
+
+def at_most(bound: float) -> Rule:
+    return Rule(high=bound)
+
+
+def near(published: float, margin: float) -> Rule:
+    """Equivalence: the same value as published, up to a margin that we call small beforehand."""
+    return Rule(low=round(published - margin, 6), high=round(published + margin, 6))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One testable sentence. `kind` is `direction` (which is larger) or `size` (how large); `part` is what it needs.
+
+    `values` takes the results and gives one number a trained model, or one a pair of models.
+    """
+
+    id: str
+    text: str
+    published: float | None
+    kind: str
+    part: str
+    rule: Rule
+    values: Values
+
+    def judge(self, study: str, preset: str, results: Mapping[str, xr.Dataset] | None) -> dict[str, Any]:
+        """The row of claims.json. `results` is None where the part was not run."""
+        row: dict[str, Any] = {
+            "id": self.id,
+            "study": study,
+            "text": self.text,
+            "published": self.published,
+            "measured": None,
+            "interval": None,
+            "n": 0,
+            "preset": preset,
+            "rule": str(self.rule),
+            "verdict": "not run",
+            "kind": self.kind,
+        }
+        if results is None or (preset == "quick" and self.kind == "size"):
+            return row
+        values = [float(value) for value in self.values(results) if np.isfinite(value)]  # a stopped member has no value
+        interval = t_interval(values)
+        row |= {"n": len(values), "values": values, "measured": float(np.mean(values)) if values else None}
+        if interval is None:
+            return row | {"verdict": "inconclusive"}
+        verdict = self.rule.verdict(interval)
+        if verdict == "replicated" and preset == "paper" and len(values) < MODELS_FOR_PAPER:
+            verdict = "inconclusive"
+        return row | {"interval": list(interval), "verdict": verdict}

@@ -1,0 +1,231 @@
+"""A run: one population trained in one folder, from initial weights to `DONE`; killed at any moment, it goes on.
+
+1. Write down what is to be done (`run.json`), or check that the folder's says the same.
+2. Start from the last complete epoch: weights, moments and history lie in one checkpoint, so they are of one age.
+3. Train an epoch, evaluate, select, write a checkpoint, point `last` to it.
+4. At the end: selected weights as a checkpoint of their own, history and final accuracies as netCDF, then `DONE`.
+
+Nothing random needs saving: every draw depends on the member's seed and the epoch alone (see `randomness`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import xarray as xr
+
+from partwise import files, provenance
+from partwise.errors import DamagedFile, InputError
+from partwise.models._contract import Architecture
+from partwise.population import Population
+from partwise.tasks._contract import Task
+from partwise.tasks._encoding import Vocabulary
+from partwise.training import checkpoint, data
+from partwise.training.config import MemberPlan, TrainingConfig
+from partwise.training.evaluate import accuracy_and_loss
+from partwise.training.history import History
+from partwise.training.optimiser import MemberAdam
+from partwise.training.step import TrainingStep
+
+SELECT_ON = "validation"
+_TRAIN = "train"
+Report = Callable[[float], None]
+"""Called with the epochs done so far, fractions included."""
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """Everything that decides what a run computes. `watched` splits are evaluated each epoch, all others at the end."""
+
+    architecture: Architecture
+    plans: tuple[MemberPlan, ...]
+    tasks: tuple[Task, ...]
+    config: TrainingConfig
+    watched: tuple[str, ...]
+    device: str = "cpu"
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "architecture": checkpoint.describe(self.architecture),
+            "plans": [dataclasses.asdict(plan) for plan in self.plans],
+            "data": [{"origin": task.origin, "fingerprint": task.fingerprint()} for task in self.tasks],
+            "config": dataclasses.asdict(self.config) | {"keep_epochs": list(self.config.keep_epochs)},
+            "watched": list(self.watched),
+            "device": self.device,
+        }
+
+
+def train(spec: RunSpec, folder: Path, report: Report = lambda _: None) -> None:
+    """Bring the run in `folder` to its end, from wherever it is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if is_done(folder):
+        report(spec.config.epochs)
+        return
+    with files.locked(folder):
+        _write_down(spec, folder)
+        _Trainer(spec, folder).go(report)
+
+
+def is_done(folder: Path) -> bool:
+    return (folder / "DONE").is_file()
+
+
+def _write_down(spec: RunSpec, folder: Path) -> None:
+    wanted = files.json_ready(spec.describe())
+    note = folder / "run.json"
+    if note.is_file():
+        found = files.read_sealed(note)["spec"]
+        if found != wanted:
+            raise InputError(f"{folder}: another run is here; {'; '.join(files.differences(found, wanted)[:5])}")
+    else:
+        files.write_sealed(note, {"spec": wanted, "provenance": provenance.collect(device=spec.device)})
+
+
+class _Trainer:
+    def __init__(self, spec: RunSpec, folder: Path) -> None:
+        self.spec, self.checkpoints = spec, folder / "checkpoints"
+        self.folder = folder
+        plans, config, device = spec.plans, spec.config, spec.device
+        self.seeds = [plan.member.seed for plan in plans]
+        words = {"source": Vocabulary.source(spec.tasks[0]).words, "target": Vocabulary.target(spec.tasks[0]).words}
+        members = [plan.member for plan in plans]
+        initial = Population.initial(spec.architecture, members, [plan.initialisation for plan in plans], words)
+        self.population = initial.to(device)
+        self.optimiser = MemberAdam(
+            self.population.store,
+            torch.zeros_like(self.population.store),
+            config.learning_rate,
+            config.clip,
+            self._frozen(),
+        )
+        self.rows = {split: data.stack(spec.tasks, split, device) for split in (_TRAIN, *spec.watched)}
+        guidance = torch.tensor([plan.guidance for plan in plans], device=device)
+        self.step: Any = TrainingStep(self.population, self.rows[_TRAIN], guidance, self.optimiser)
+        self.history = History(self.population.names, spec.watched, config.epochs)
+        self.best = self.population.store.clone()
+
+    def go(self, report: Report) -> None:
+        start = self._resume()
+        if self.population.store.is_cuda:
+            from partwise.training.cuda_graph import GraphedStep
+
+            self.step = GraphedStep(self.step, self.spec.config.batch_size)
+        if start == 0:
+            self._evaluate(0)
+            self._save(0)
+        for epoch in range(start + 1, self.spec.config.epochs + 1):
+            self._train_epoch(epoch, report)
+            self._evaluate(epoch)
+            self._select(epoch)
+            self._save(epoch)
+            report(epoch)
+        self._finish()
+
+    def _frozen(self) -> torch.Tensor | None:
+        if not any(plan.frozen for plan in self.spec.plans):
+            return None
+        masks = [self.population.layout.select(plan.frozen) for plan in self.spec.plans]
+        return torch.from_numpy(np.stack(masks)).to(self.spec.device)
+
+    def _train_epoch(self, epoch: int, report: Report) -> None:
+        total = self.rows[_TRAIN].source.shape[-2]
+        device = self.spec.device
+        order = torch.from_numpy(data.order(self.seeds, total, self.spec.config.batch_size, epoch)).to(device)
+        chances = [plan.teacher_forcing for plan in self.spec.plans]
+        forced = torch.from_numpy(data.forcing(self.seeds, chances, len(order), epoch)).to(device)
+        self.step.totals.zero_()
+        told = time.monotonic()
+        for number, (indices, force) in enumerate(zip(order, forced, strict=True)):
+            self.step(indices, force)
+            if time.monotonic() - told > 1.0:
+                report(epoch - 1 + number / len(order))
+                told = time.monotonic()
+        loss, right = (self.step.totals / torch.tensor([[len(order)], [total]], device=device)).cpu().numpy()
+        self.history.arrays["train_loss"][epoch] = loss
+        self.history.arrays["train_accuracy"][epoch] = right
+
+    def _evaluate(self, epoch: int) -> None:
+        """Watched splits now. A member that has diverged keeps NaN from then on."""
+        self.optimiser.alive &= torch.isfinite(self.population.store).all(dim=1)
+        dead = ~self.optimiser.alive.cpu().numpy()
+        for i, split in enumerate(self.spec.watched):
+            accuracy, loss = accuracy_and_loss(self.population, self.rows[split])
+            self.history.arrays["accuracy"][epoch, i] = np.where(dead, np.nan, accuracy.cpu().numpy())
+            self.history.arrays["loss"][epoch, i] = np.where(dead, np.nan, loss.cpu().numpy())
+
+    def _select(self, epoch: int) -> None:
+        better = torch.from_numpy(self.history.selected(SELECT_ON, epoch) == epoch).to(self.spec.device)
+        self.best.copy_(torch.where(better.unsqueeze(1), self.population.store, self.best))
+
+    def _save(self, epoch: int) -> None:
+        """The checkpoint of an epoch; then `last` moves to it; then what is no longer needed goes."""
+        folder = self.checkpoints / f"epoch-{epoch:04d}"
+        state = {
+            "moments": self.optimiser.moments | {"alive": self.optimiser.alive},
+            "selected": {"store": self.best},
+            "history": {name: torch.from_numpy(values) for name, values in self.history.arrays.items()},
+        }
+        checkpoint.save(folder, self.population, state, epoch=epoch)
+        link = self.checkpoints / ".last.part"
+        link.unlink(missing_ok=True)
+        link.symlink_to(folder.name)
+        os.replace(link, self.checkpoints / "last")
+        for other in self.checkpoints.glob("epoch-*"):
+            if other.name == folder.name:
+                continue
+            if int(other.name.removeprefix("epoch-")) in self.spec.config.keep_epochs:
+                checkpoint.keep_weights_only(other)
+            else:
+                shutil.rmtree(other)
+
+    def _resume(self) -> int:
+        """Load the last complete epoch, if there is one, and say which it is."""
+        last = self.checkpoints / "last"
+        if not last.is_symlink():
+            return 0
+        self.population.store.copy_(checkpoint.load(last).store)
+        moments = checkpoint.read_tensors(last, "moments")
+        self.optimiser.load({name: moments[name] for name in self.optimiser.moments}, moments["alive"])
+        self.best.copy_(checkpoint.read_tensors(last, "selected")["store"])
+        for name, values in checkpoint.read_tensors(last, "history").items():
+            self.history.arrays[name] = values.numpy()
+        return int(last.resolve().name.removeprefix("epoch-"))
+
+    def _finish(self) -> None:
+        epochs = self.spec.config.epochs
+        chosen = self.history.selected(SELECT_ON, epochs)
+        selected = Population(self.spec.architecture, self.population.members, self.best, self.population.words)
+        checkpoint.save(self.checkpoints / "selected", selected, epoch=chosen.tolist())
+        splits = [split for split in self.spec.tasks[0].splits if split != _TRAIN]
+        dead = ~self.optimiser.alive.cpu().numpy()
+        accuracy = np.full((2, len(splits), len(self.seeds)), np.nan, np.float32)
+        for i, split in enumerate(splits):
+            rows = data.stack(self.spec.tasks, split, self.spec.device)
+            for j, population in enumerate((self.population, selected)):
+                values = accuracy_and_loss(population, rows)[0].cpu().numpy()
+                accuracy[j, i] = np.where(dead, np.nan, values)
+        final = xr.Dataset(
+            {"accuracy": (("weights", "split", "member"), accuracy), "selected_epoch": ("member", chosen)},
+            {"weights": ["last", "selected"], "split": splits, "member": list(self.population.names)},
+        )
+        hashes = {}
+        for name, dataset in (("history", self.history.to_dataset()), ("final", final)):
+            hashes[f"{name}.nc"] = files.write_dataset(self.folder / f"{name}.nc", dataset)
+        files.write_sealed(self.folder / "DONE", {"epochs": epochs, "files": hashes})
+
+
+def results(folder: Path) -> tuple[xr.Dataset, xr.Dataset]:
+    """(history, final) of a run that is done, checked against the hashes in `DONE`."""
+    if not is_done(folder):
+        raise DamagedFile(f"{folder}: the run is not done; resume it")
+    hashes = files.read_sealed(folder / "DONE")["files"]
+    return tuple(files.read_dataset(folder / name, hashes[name]) for name in ("history.nc", "final.nc"))  # type: ignore[return-value]

@@ -1,0 +1,83 @@
+"""Many runs, as many at a time as there are processor cores, with one progress bar over all of them.
+
+Each run is a process of its own with one thread (measured: two such processes run at full speed each, two threads in
+one process do not). A worker that loses its parent ends, so that nothing trains on unseen. On a GPU the runs follow
+one another in this process.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from partwise import files
+from partwise.progress import Progress
+from partwise.training.memory import keep_freed
+from partwise.training.run import RunSpec, is_done, train
+
+Item = TypeVar("Item")
+
+
+def cores() -> int:
+    import joblib
+
+    return int(joblib.cpu_count())
+
+
+def split_evenly(items: Sequence[Item], parts: int) -> list[tuple[Item, ...]]:
+    """Deal items out to at most `parts` groups, one after the other: item i goes to group i mod parts."""
+    parts = max(1, min(parts, len(items)))
+    return [tuple(items[start::parts]) for start in range(parts)]
+
+
+def train_all(specs: Mapping[Path, RunSpec], jobs: int, label: str) -> None:
+    """Bring every run to its end. Runs that are done cost nothing; interrupted ones go on from their last epoch."""
+    import joblib
+
+    total = sum(spec.config.epochs * len(spec.plans) for spec in specs.values())
+    waiting = {folder: spec for folder, spec in specs.items() if not is_done(folder)}
+    with Progress(label, total, lambda: _done(specs)):
+        if jobs == 1 or len(waiting) <= 1 or any(spec.device != "cpu" for spec in waiting.values()):
+            for folder, spec in waiting.items():
+                _train(spec, folder)
+        else:
+            with joblib.parallel_config(backend="loky", n_jobs=min(jobs, len(waiting)), inner_max_num_threads=1):
+                joblib.Parallel(batch_size=1)(
+                    joblib.delayed(_train_in_worker)(spec, folder, os.getpid()) for folder, spec in waiting.items()
+                )
+
+
+def _train(spec: RunSpec, folder: Path) -> None:
+    keep_freed()
+    folder.mkdir(parents=True, exist_ok=True)
+    train(spec, folder, lambda epochs: files.write_text(folder / "progress", f"{epochs:.3f}"))
+
+
+def _train_in_worker(spec: RunSpec, folder: Path, parent: int) -> None:
+    import torch
+
+    torch.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the parent, which ends its workers
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    _train(spec, folder)
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    os._exit(1)
+
+
+def _done(specs: Mapping[Path, RunSpec]) -> float:
+    """Member-epochs finished, read from what the runs write beside their checkpoints."""
+    total = 0.0
+    for folder, spec in specs.items():
+        note = folder / "progress"
+        epochs = float(note.read_text() or 0) if note.is_file() else 0.0
+        total += (spec.config.epochs if is_done(folder) else epochs) * len(spec.plans)
+    return total
