@@ -89,7 +89,7 @@ class AttentiveGuidance(Prepared):
     def describe(self) -> dict[str, Any]:
         return {
             "recipe": asdict(self.preset),
-            "data": {str(seed): task.fingerprint() for seed, task in self.tasks.items()},
+            "data": {str(seed): f"{task.origin}: {task.fingerprint()}" for seed, task in self.tasks.items()},
         }
 
     def compute(self, part: str, out: Path) -> Results:

@@ -1,0 +1,81 @@
+"""The chapter on attentive guidance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from partwise.reports.chapters._contract import Table
+from partwise.reports.figures._figure import Figure
+from partwise.reports.figures.accuracy_dots import accuracy_dots
+from partwise.reports.figures.attention_maps import attention_maps
+from partwise.reports.figures.learning_curves import learning_curves
+from partwise.reports.figures.sensitivity_grid import sensitivity_grid
+from partwise.studies.attentive_guidance.claims import PUBLISHED, SPLITS, accuracy
+
+NAMES = {key: name[0].upper() + name[1:] for key, name in SPLITS.values()}
+_PUBLISHED = {arm: {SPLITS[short][0]: values for short, values in rows.items()} for arm, rows in PUBLISHED.items()}
+
+
+def figures(results: Mapping[str, xr.Dataset]) -> list[Figure]:
+    made = []
+    if "behaviour" in results:
+        made += [
+            accuracy_dots(results["behaviour"], NAMES, _PUBLISHED),
+            learning_curves(results["history"], NAMES),
+            attention_maps(results["attention"], NAMES),
+        ]
+    if "sensitivity" in results:
+        made.append(sensitivity_grid(results["sensitivity"], NAMES))
+    return made
+
+
+def tables(results: Mapping[str, xr.Dataset]) -> list[Table]:
+    made = []
+    if "behaviour" in results:
+        made.append(_all_splits(results["behaviour"]))
+    if "spread" in results:
+        made.append(_spread(results["spread"]))
+    return made
+
+
+def _all_splits(final: xr.Dataset) -> Table:
+    rows = []
+    for split in final.split.values:
+        row: dict[str, str] = {"split": str(split).replace("_", " ")}
+        for arm in ("baseline", "guided"):
+            for weights in ("selected", "last"):
+                values = final.accuracy.sel(split=split, weights=weights).values[final.arm.values == arm]
+                row[f"{arm}, {weights} epoch"] = _mean_and_spread(values)
+        rows.append(row)
+    return Table(
+        "Every split, selected and last epoch",
+        "Mean sequence accuracy over models, with the standard deviation over models (seed and split vary together). The "
+        "longer compositions have three tables; their rule is ours, the published one is not known.",
+        pd.DataFrame(rows).set_index("split"),
+    )
+
+
+def _spread(star: xr.Dataset) -> Table:
+    first_seed, first_split = int(star.seed.min()), int(star.split_seed.min())
+    rows = []
+    for arm in ("baseline", "guided"):
+        for short, (_, name) in SPLITS.items():
+            seeds = accuracy(star, short, arm=arm, split_seed=first_split)
+            splits = accuracy(star, short, arm=arm, seed=first_seed)
+            rows.append({"models": arm, "split": name, "seeds, one split": _mean_and_spread(seeds), "splits, one seed": _mean_and_spread(splits)})
+    return Table(
+        "Spread due to the seed, and due to the split",
+        "Mean and standard deviation over models: five seeds on one split of the data, and five splits under one seed.",
+        pd.DataFrame(rows).set_index(["models", "split"]),
+    )
+
+
+def _mean_and_spread(values: np.ndarray) -> str:
+    known = np.asarray(values, float)[np.isfinite(values)]
+    if len(known) == 0:
+        return "none"
+    return f"{known.mean():.2f} ± {known.std(ddof=1):.2f}" if len(known) > 1 else f"{known[0]:.2f}"

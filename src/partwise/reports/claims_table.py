@@ -1,0 +1,37 @@
+"""The claims of a finished study as a table in the terminal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+STYLE = {"replicated": "green", "not replicated": "red", "inconclusive": "yellow", "not run": "dim"}
+
+
+def show(out: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    claims = json.loads((out / "claims.json").read_text("utf-8"))
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=120)
+    table = Table(title=f"{claims[0]['study']}, preset {claims[0]['preset']}", title_justify="left")
+    table.add_column("claim")
+    for heading in ("published", "measured", "95 % interval", "n"):
+        table.add_column(heading, justify="right")
+    table.add_column("verdict")
+    for claim in claims:
+        style = STYLE[claim["verdict"]]
+        cells = (number(claim["published"]), number(claim["measured"]), interval(claim["interval"]), str(claim["n"]))
+        table.add_row(claim["text"], *cells, f"[{style}]{claim['verdict']}[/]", style="dim" if style == "dim" else None)
+    console.print(table)
+
+
+def number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def interval(ends: list[Any] | None) -> str:
+    return "–" if ends is None else f"{ends[0]:.2f} to {ends[1]:.2f}"

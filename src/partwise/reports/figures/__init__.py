@@ -1,0 +1,1 @@
+"""Figures: functions from labelled results to drawings that carry their own data."""

@@ -1,0 +1,123 @@
+"""What all studies share: the output folder and its resume rules, the parts in order, verdicts, and the files outsiders read.
+
+1. Check every setting, read the data; nothing is written before both are good.
+2. Open the folder: start where it is empty, go on where it is ours and means the same, refuse anything else.
+3. Compute the parts that are not done yet; write their labelled results.
+4. Judge every claim on the results that are there; write claims.json and provenance.json.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from partwise import files, provenance, registry
+from partwise.errors import InputError, unknown
+from partwise.studies._contract import Prepared, Settings, Study
+
+NOTE, STATE = "study.json", "state.json"
+
+
+def find(name: str) -> Study:
+    study: Study = registry.load("study", name).STUDY
+    return study
+
+
+def run(study: Study, settings: Settings, out: Path, *, resume: bool) -> bool:
+    """Bring a study in `out` to its end. Returns False if there was nothing left to do."""
+    settings = replace(settings, parts=settings.parts or parts_of(study, settings.preset))
+    faults = list(_faults(study, settings))
+    if faults:
+        raise InputError.of(faults)
+    prepared = study.prepare(settings)
+    config = files.json_ready(_config(study, settings, prepared))
+    groups = _open(out, config, settings.groups, resume)
+    if groups != settings.groups:  # how members were grouped when the study began decides the last bits of its numbers
+        prepared = study.prepare(replace(settings, groups=groups))
+    with files.locked(out):
+        return _compute(study, settings, prepared, config, out)
+
+
+def parts_of(study: Study, preset: str) -> tuple[str, ...]:
+    return tuple(part.name for part in study.parts if preset in part.presets)
+
+
+def _faults(study: Study, settings: Settings) -> Iterable[str]:
+    import torch
+
+    if settings.preset not in study.presets:
+        yield str(unknown("preset", settings.preset, study.presets))
+    names = [part.name for part in study.parts]
+    yield from (str(unknown("part", part, names)) for part in settings.parts if part not in names)
+    if settings.seeds < 1:
+        yield f"--seeds is {settings.seeds}; it must be 1 or more"
+    if settings.seed < 0:
+        yield f"--seed is {settings.seed}; it must be 0 or more"
+    if settings.device not in ("cpu", "cuda"):
+        yield str(unknown("device", settings.device, ("cpu", "cuda")))
+    elif settings.device == "cuda" and not torch.cuda.is_available():
+        yield "--device cuda: PyTorch finds no CUDA device here; use --device cpu, or install a CUDA build of PyTorch"
+    if settings.data_dir is not None and not settings.data_dir.is_dir():
+        yield f"--data-dir {settings.data_dir}: no such folder"
+    if settings.checkpoint is not None and not study.takes_checkpoint:
+        yield f"--checkpoint: {study.name} trains its own models and takes none; leave it out"
+
+
+def _config(study: Study, settings: Settings, prepared: Prepared) -> dict[str, Any]:
+    asked = {"seed": settings.seed, "seeds": settings.seeds, "device": settings.device}
+    return {"study": study.name, "preset": settings.preset, **asked, **prepared.describe()}
+
+
+def _open(out: Path, config: dict[str, Any], groups: int, resume: bool) -> int:
+    """Make or check the folder; returns the number of groups that its members are dealt to."""
+    try:
+        empty = not out.exists() or not any(out.iterdir())
+        if empty:
+            out.mkdir(parents=True, exist_ok=True)
+            files.write_sealed(out / NOTE, {"config": config, "groups": groups})
+            return groups
+    except OSError as error:
+        raise InputError(f"--out {out}: cannot be written ({error.strerror}); choose another folder") from None
+    if not resume:
+        raise InputError(f"--out {out} is not empty; add --resume to go on there, or choose another folder")
+    if not (out / NOTE).is_file():
+        raise InputError(f"--out {out} is not a study folder of partwise (it has no {NOTE}); choose another folder")
+    note = files.read_sealed(out / NOTE)
+    if note["config"] != config:
+        different = files.differences(note["config"], config)
+        more = f"; and {len(different) - 6} more" if len(different) > 6 else ""
+        raise InputError(f"--resume: {out} holds another configuration: {'; '.join(different[:6])}{more}")
+    return int(note["groups"])
+
+
+def _compute(study: Study, settings: Settings, prepared: Prepared, config: dict[str, Any], out: Path) -> bool:
+    done: dict[str, Any] = files.read_sealed(out / STATE)["parts"] if (out / STATE).is_file() else {}
+    waiting = [part for part in settings.parts if part not in done]
+    (out / "results").mkdir(exist_ok=True)
+    for part in waiting:
+        start = time.monotonic()
+        hashes = {}
+        for name, dataset in prepared.compute(part, out).items():
+            made = provenance.collect(study=study.name, part=part, config=config)
+            labelled = dataset.assign_attrs(study=study.name, part=part, provenance=json.dumps(made, ensure_ascii=False))
+            hashes[f"{name}.nc"] = files.write_dataset(out / "results" / f"{name}.nc", labelled)
+        done[part] = {"results": hashes, "seconds": round(time.monotonic() - start, 1), "made": provenance.collect()}
+        files.write_sealed(out / STATE, {"parts": done})
+    results = read_results(out)
+    claims = [claim.judge(study.name, settings.preset, results if claim.part in done else None) for claim in study.claims]
+    files.write_json(out / "claims.json", claims)
+    files.write_json(out / "provenance.json", {"config": config, "parts": done, "written": provenance.collect()})
+    return bool(waiting)
+
+
+def read_results(out: Path) -> dict[str, xr.Dataset]:
+    """Every labelled result of a study folder, checked against its hash."""
+    done = files.read_sealed(out / STATE)["parts"]
+    names = {name: digest for part in done.values() for name, digest in part["results"].items()}
+    return {name.removesuffix(".nc"): files.read_dataset(out / "results" / name, digest) for name, digest in names.items()}
