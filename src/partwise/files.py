@@ -79,7 +79,8 @@ def differences(found: Any, wanted: Any, path: str = "") -> list[str]:
             for key in sorted({*found, *wanted})
             for line in differences(found.get(key), wanted.get(key), f"{path}.{key}" if path else key)
         ]
-    return [] if found == wanted else [f"{path}: {found!r} there, {wanted!r} asked for"]
+    shown = ["nothing" if value is None else repr(value) for value in (found, wanted)]
+    return [] if found == wanted else [f"{path}: {shown[0]} there, {shown[1]} asked for"]
 
 
 @contextlib.contextmanager

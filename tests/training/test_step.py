@@ -105,3 +105,13 @@ def test_postponed_gradients_equal_vmap_of_autograd(sizes: dict[str, object]) ->
         loss_of(PlainWeights(own), single, guidance[i], forced[i]).backward()
         for name, parameter in own.items():
             torch.testing.assert_close(collected[name][i], parameter.grad, msg=name, **CLOSE)
+
+
+def test_no_step_leaves_its_graph_behind() -> None:
+    """A leak of one graph a step once filled the memory of a long run."""
+    import gc
+
+    trained(population(range(2)), 5, 1)
+    gc.collect()
+    left = [thing for thing in gc.get_objects() if type(thing).__name__ in ("_PostponedLinearBackward", "_FastGruBackward")]
+    assert left == []

@@ -99,7 +99,8 @@ class PostponedWeights:
                 torch.sum(_joined(notes, 1), dim=1, out=gradient)
             else:
                 gradient.baddbmm_(_joined(notes, 1).mT, _joined(notes, 0), beta=0)
-        self._notes.clear()
+        for notes in self._notes.values():
+            notes.clear()  # the graph holds these very lists: a note left in one would keep the graph alive for good
 
 
 class _PostponedLinear(torch.autograd.Function):
@@ -112,7 +113,7 @@ class _PostponedLinear(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):  # type: ignore[no-untyped-def, override]
         x, weight = ctx.saved_tensors
-        ctx.notes.append((x, gradient))
+        ctx.notes.append((x.detach(), gradient))
         passed_on = _stacked_product(gradient, weight) if ctx.needs_input_grad[0] else None
         return passed_on, None, None, None, None
 

@@ -1,0 +1,130 @@
+"""Runs: killed for real at any moment and resumed, they end with the very bits of a run left alone."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+
+import partwise as pw
+from partwise.errors import DamagedFile, InputError
+from partwise.training import run
+from tests import tiny
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("alone") / "run"
+    run.train(tiny.spec(), folder)
+    return folder
+
+
+def test_killed_at_random_moments_a_run_ends_with_the_same_bits(tmp_path: Path) -> None:
+    epochs, random_moment = 40, random.Random(0)
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    command = [sys.executable, "-m", "tests.tiny"]
+    subprocess.run([*command, str(whole), str(epochs)], cwd=ROOT, check=True)
+    kills = 0
+    while not run.is_done(broken):
+        process = subprocess.Popen([*command, str(broken), str(epochs)], cwd=ROOT)
+        wait_for_epoch(broken, 1 + 9 * kills, process)
+        time.sleep(random_moment.uniform(0, 0.05))
+        if kills < 4 and process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+            kills += 1
+        assert process.wait(timeout=120) in (0, -signal.SIGKILL)
+    assert kills == 4
+    for weights in ("last", "selected", "epoch-0002"):
+        one, other = (pw.load(folder / "checkpoints" / weights) for folder in (whole, broken))
+        assert torch.equal(one.store, other.store), weights
+    for one, other in zip(run.results(whole), run.results(broken), strict=True):
+        xr.testing.assert_identical(one, other)
+
+
+def wait_for_epoch(folder: Path, epoch: int, process: subprocess.Popen) -> None:
+    last = folder / "checkpoints" / "last"
+    while process.poll() is None and not (last.is_symlink() and int(last.readlink().name[-4:]) >= epoch):
+        time.sleep(0.002)
+
+
+def test_a_done_run_holds_what_it_promises(alone: Path) -> None:
+    assert sorted(path.name for path in (alone / "checkpoints").iterdir()) == [
+        "epoch-0000", "epoch-0002", "epoch-0006", "last", "selected",
+    ]  # fmt: skip
+    assert not (alone / "checkpoints" / "epoch-0002" / "moments.safetensors").exists()
+    history, final = run.results(alone)
+    assert dict(history.sizes) == {"epoch": 7, "split": 3, "member": 4}
+    assert set(final.split.values) == set(tiny.spec().tasks[0].splits) - {"train"}
+    assert np.isfinite(final.accuracy).all()
+    last = final.accuracy.sel(weights="last", split="validation").values
+    assert (last == history.accuracy.sel(epoch=6, split="validation").values).all()
+    chosen = final.selected_epoch.values
+    at_chosen = [history.accuracy.sel(split="validation", member=f"m{i}", epoch=chosen[i]).item() for i in range(4)]
+    assert final.accuracy.sel(weights="selected", split="validation").values.tolist() == at_chosen
+    initial, trained = pw.load(alone / "checkpoints" / "epoch-0000"), pw.load(alone / "checkpoints" / "last")
+    for name in ("encoder.embedding.weight", "decoder.input.bias"):
+        assert torch.equal(initial.parameters[name][2], trained.parameters[name][2])
+        assert not torch.equal(initial.parameters[name][1], trained.parameters[name][1])
+
+
+def test_members_learn(alone: Path) -> None:
+    history, _ = run.results(alone)
+    assert (history.train_loss.isel(epoch=6) < 0.8 * history.train_loss.isel(epoch=1)).all()
+
+
+def test_member_bits_do_not_depend_on_how_many_train_beside_it(alone: Path, tmp_path: Path) -> None:
+    run.train(tiny.spec(members=2), tmp_path / "two")
+    two, four = (pw.load(folder / "checkpoints" / "last") for folder in (tmp_path / "two", alone))
+    assert torch.equal(two.store, four.store[:2])
+
+
+def test_a_folder_with_another_run_is_refused_with_the_difference(alone: Path) -> None:
+    (alone / "DONE").rename(alone / "UNDONE")
+    try:
+        with pytest.raises(InputError, match=r"another run is here; config.learning_rate: 0.01 there, 0.02 asked for"):
+            run.train(tiny.spec(learning_rate=0.02), alone)
+    finally:
+        (alone / "UNDONE").rename(alone / "DONE")
+
+
+def test_a_run_with_a_damaged_checkpoint_does_not_go_on(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    run.train(tiny.spec(epochs=2), folder)
+    (folder / "DONE").unlink()
+    moments = folder / "checkpoints" / "last" / "moments.safetensors"
+    damaged = bytearray(moments.read_bytes())
+    damaged[-1] ^= 4
+    moments.write_bytes(damaged)
+    with pytest.raises(DamagedFile, match=r"moments.safetensors: damaged"):
+        run.train(tiny.spec(epochs=2), folder)
+
+
+def test_a_member_that_diverges_is_marked_and_spares_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calm, stormy = tmp_path / "calm", tmp_path / "stormy"
+    run.train(tiny.spec(epochs=3), calm)
+    original = run._Trainer._train_epoch
+
+    def poisoned(self, epoch, report):  # type: ignore[no-untyped-def]
+        if epoch == 2:
+            self.population.parameters["decoder.output.bias"][1, 0] = torch.nan
+        original(self, epoch, report)
+
+    monkeypatch.setattr(run._Trainer, "_train_epoch", poisoned)
+    run.train(tiny.spec(epochs=3), stormy)
+    history, final = run.results(stormy)
+    healthy, _ = run.results(calm)
+    others = ["m0", "m2", "m3"]
+    xr.testing.assert_equal(history.sel(member=others), healthy.sel(member=others))
+    assert np.isnan(history.accuracy.sel(member="m1").isel(epoch=slice(2, None))).all()
+    assert np.isnan(final.accuracy.sel(member="m1")).all()
+    assert final.selected_epoch.sel(member="m1").item() == 1
