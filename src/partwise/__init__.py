@@ -1,4 +1,5 @@
-"""Partwise tells you whether a neural network understands the whole through its parts: whether it composes, where inside, since when, and it proves it by intervening.
+"""Partwise tells you whether a neural network understands the whole through its parts: whether it
+composes, where inside, since when, and it proves it by intervening.
 
 The public names, one by one. They are loaded when first used, so that `import partwise` costs nothing.
 """

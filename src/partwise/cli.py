@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from partwise.errors import InputError
+from partwise.errors import InputError, WorkerLost
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("partwise: stopped; run the same command with --resume to go on from the last epoch", file=sys.stderr)
         return 130
-    except OSError as error:
+    except (OSError, WorkerLost) as error:
         print(f"partwise: {error}; run the same command with --resume once that is mended", file=sys.stderr)
         return 1
     return 0

@@ -19,6 +19,10 @@ class DamagedFile(InputError):
     """A file that we wrote no longer holds what we wrote."""
 
 
+class WorkerLost(RuntimeError):
+    """A process that worked for us was killed from outside; what it had finished is on disk."""
+
+
 def unknown(kind: str, given: str, allowed: Iterable[str]) -> InputError:
     """The error for a name that does not exist, with the nearest one and the whole list."""
     names = sorted(allowed)

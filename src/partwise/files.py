@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ def write_text(path: Path, text: str) -> None:
     """Write beside the target, then move it into place in one step."""
     part = path.with_name(f".{path.name}.part")
     part.write_text(text, "utf-8")
-    os.replace(part, path)
+    part.replace(path)
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -106,7 +105,7 @@ def write_dataset(path: Path, dataset: xr.Dataset) -> str:
     part = path.with_name(f".{path.name}.part")
     dataset.to_netcdf(part, engine="scipy")
     digest = sha256(part)
-    os.replace(part, path)
+    part.replace(path)
     return digest
 
 

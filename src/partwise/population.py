@@ -49,7 +49,7 @@ class Layout:
         return {name: store[:, place].view(-1, *self.shapes[name]) for name, place in self.places.items()}
 
     def select(self, parts: Sequence[str]) -> Bool[np.ndarray, " parameter"]:
-        """True where the parameters of `parts` lie; a part is a name (`encoder.input.weight`) or how names start (`encoder`)."""
+        """True where the parameters of `parts` lie; a part is a name (`encoder.input.weight`) or how names start."""
         chosen = np.zeros(self.width, bool)
         for part in parts:
             names = [name for name in self.places if name == part or name.startswith(f"{part}.")]

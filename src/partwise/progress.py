@@ -42,7 +42,7 @@ class Progress:
             progress.TimeRemainingColumn(compact=True),
         )
         with progress.Progress(*columns, console=Console(stderr=True), speed_estimate_period=120) as bar:
-            task = bar.add_task(self._label, total=self._total, completed=self._ask())
+            task = bar.add_task(self._label, total=self._total, completed=int(self._ask()))
             while not self._over.wait(_LOOK_EVERY):
                 bar.update(task, completed=self._ask())
             bar.update(task, completed=self._ask())

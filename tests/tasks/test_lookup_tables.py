@@ -99,7 +99,9 @@ def test_generation_is_the_same_on_every_platform() -> None:
 
 
 def test_options_scale_the_task() -> None:
-    options = Options(tables=4, bits=2, composition_length=3, heldout_tables=1, heldout_compositions=5, heldout_inputs=1, validation_rows=6)
+    options = Options(
+        tables=4, bits=2, composition_length=3, heldout_tables=1, heldout_compositions=5, heldout_inputs=1, validation_rows=6
+    )
     task = lookup_tables.generate(options, seed=3)
     sizes = {split: len(rows) for split, rows in task.splits.items()}
     assert sizes["train"] == 4 * 4 + (27 - 5) * 3
@@ -118,7 +120,7 @@ def test_a_row_says_what_can_be_probed_and_what_is_attended_to() -> None:
     ("options", "message"),
     [
         ({"heldout_tables": 8}, r"heldout_tables is 8; it must be below the number of tables \(8\)"),
-        ({"heldout_compositions": 36}, "heldout_compositions is 36; there are 36 to choose from"),
+        ({"heldout_compositions": 36}, "heldout_compositions is 36; there are 36, and"),
         ({"heldout_inputs": 8}, "heldout_inputs is 8; there are 8 inputs"),
         ({"validation_rows": 57}, "validation_rows is 57; the held-out inputs give 56 rows"),
         ({"bits": 0, "tables": -1}, "tables is -1; it must be at least 1; bits is 0"),
@@ -152,7 +154,11 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
         ("train", "000 t1 .\t000 110", r"train.tsv:233: 2 columns, expected 3"),
         ("validation", "000 t1 t9 .\t000 110 000\t0 1 2 3", r"validation.tsv:17: unknown token 't9'; tables are t1, t2"),
         ("validation", "0x0 t1 t2 .\t000 110 000\t0 1 2 3", r"validation.tsv:17: unknown token '0x0'; inputs are 000, 001"),
-        ("new_compositions", "000 t7 .\t000 {t7(000)}\t0 1 9", "attention index 9 is out of range; the source has positions 0 to 2"),
+        (
+            "new_compositions",
+            "000 t7 .\t000 {t7(000)}\t0 1 9",
+            "attention index 9 is out of range; the source has positions 0 to 2",
+        ),
         ("new_compositions", "000 t7 .\t000 {t7(000)}\t0 1 -1", "attention '0 1 -1' is not a row of positions"),
         ("new_compositions", "000 t7 .\t000 {t7(000)}\t0 1", "2 attention indices, expected 3"),
         ("heldout_tables", "000 t7 .\t000 {wrong}\t0 1 2", "contradicts the tables, which give"),

@@ -27,7 +27,11 @@ def test_load_gives_back_what_was_saved(population: Population, tmp_path: Path) 
     checkpoint.save(tmp_path / "one", population)
     loaded = pw.load(tmp_path / "one")
     assert torch.equal(loaded.store, population.store)
-    assert (loaded.architecture, loaded.members, loaded.words) == (population.architecture, population.members, population.words)
+    assert (loaded.architecture, loaded.members, loaded.words) == (
+        population.architecture,
+        population.members,
+        population.words,
+    )
     assert not list(tmp_path.glob(".*.part"))
 
 

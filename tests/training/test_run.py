@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
+from tests import tiny
 
 import partwise as pw
 from partwise.errors import DamagedFile, InputError
 from partwise.training import run
-from tests import tiny
 
 ROOT = Path(__file__).parents[2]
 

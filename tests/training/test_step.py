@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 import torch
 from benchmarks import plain_seq2seq
+from tests.plain import plain_copy, plain_parameters
 
 from partwise.models.seq2seq import Seq2Seq
 from partwise.population import Member, Population
@@ -13,7 +14,6 @@ from partwise.tasks import lookup_tables
 from partwise.training import data
 from partwise.training.optimiser import MemberAdam
 from partwise.training.step import TrainingStep
-from tests.plain import plain_copy, plain_parameters
 
 MEMBERS = 10
 GUIDANCE = [float(i % 2) for i in range(MEMBERS)]
@@ -28,7 +28,9 @@ def population(members: range, cell: str = "gru", scheme: str = "pytorch", **siz
     return made.to(dtype=torch.float64)
 
 
-def trained(models: Population, steps: int, batch_size: int, forcing: float = 0.0, frozen: torch.Tensor | None = None) -> Population:
+def trained(
+    models: Population, steps: int, batch_size: int, forcing: float = 0.0, frozen: torch.Tensor | None = None
+) -> Population:
     """Some steps, each member on its own order of its own split."""
     seeds = [member.seed for member in models.members]
     rows = data.stack([TASKS[seed] for seed in seeds], "train")

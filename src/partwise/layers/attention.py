@@ -1,6 +1,7 @@
 """Attention by a small perceptron (Bahdanau et al. 2015): how well does each source position fit the decoder's state?
 
-energy_s = v^T relu(W_k e_s + W_q q + b) + b_v over the source positions s, weights = softmax(energy), context = sum_s weights_s e_s.
+energy_s = v^T relu(W_k e_s + W_q q + b) + b_v over the source positions s, weights = softmax(energy), and
+context = sum_s weights_s e_s.
 W_k and W_q are the two halves of one linear map of [e_s; q]; the first half is the same at every step, so it is computed once.
 """
 

@@ -43,7 +43,7 @@ def recurrent_cell(gates: int, width: int, hidden: int) -> dict[str, Parameter]:
     return {f"{name}.{kind}": parameter for name, parts in maps.items() for kind, parameter in parts.items()}
 
 
-def draw(parameters: Mapping[str, Parameter], scheme: str, seed: int) -> dict[str, Float32[np.ndarray, "..."]]:
+def draw(parameters: Mapping[str, Parameter], scheme: str, seed: int) -> dict[str, Float32[np.ndarray, ...]]:
     """One member's parameters. `uniform`: all from U(-.08, .08), as the paper's code did; `pytorch`: each module's default."""
     if scheme not in SCHEMES:
         raise unknown("initialisation", scheme, SCHEMES)

@@ -8,6 +8,8 @@ the opposite), and its reset gate acts after the recurrent product.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -41,7 +43,8 @@ def step(
 
 
 def gru_step(from_input: Gates, from_state: Gates, hidden: State, name: str, t: int, tap: Tap = untouched) -> State:
-    """r = sigma(W_ir x + b_ir + W_hr h + b_hr), z likewise, n = tanh(W_in x + b_in + r (W_hn h + b_hn)), h' = (1 - z) n + z h."""
+    """r = sigma(W_ir x + b_ir + W_hr h + b_hr), z likewise, n = tanh(W_in x + b_in + r (W_hn h + b_hn)),
+    h' = (1 - z) n + z h."""
     reset_in, update_in, candidate_in = from_input.chunk(3, dim=-1)
     reset_state, update_state, candidate_state = from_state.chunk(3, dim=-1)
     r = tap(f"{name}.reset_gate", t, torch.sigmoid(reset_in + reset_state))
@@ -75,7 +78,7 @@ def lstm_step_fast(from_input: Gates, from_state: Gates, cell: State) -> tuple[S
 
 class _FastGru(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, from_input, from_state, hidden):  # type: ignore[no-untyped-def, override]
+    def forward(ctx: Any, from_input: Tensor, from_state: Tensor, hidden: Tensor) -> Tensor:
         width = hidden.shape[-1]
         gates = torch.add(from_input[..., : 2 * width], from_state[..., : 2 * width]).sigmoid_()
         r, z = gates[..., :width], gates[..., width:]
@@ -85,7 +88,7 @@ class _FastGru(torch.autograd.Function):
         return torch.lerp(n, hidden, z)
 
     @staticmethod
-    def backward(ctx, gradient):  # type: ignore[no-untyped-def, override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         gates, n, hidden, candidate_state = ctx.saved_tensors
         width = hidden.shape[-1]
         r, z = gates[..., :width], gates[..., width:]
@@ -104,7 +107,7 @@ class _FastGru(torch.autograd.Function):
 
 class _FastLstm(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, from_input, from_state, cell):  # type: ignore[no-untyped-def, override]
+    def forward(ctx: Any, from_input: Tensor, from_state: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         i, f, g, o = (from_input + from_state).chunk(4, dim=-1)
         i, f, g, o = torch.sigmoid(i), torch.sigmoid(f), torch.tanh(g), torch.sigmoid(o)
         new_cell = torch.addcmul(f * cell, i, g)
@@ -113,7 +116,7 @@ class _FastLstm(torch.autograd.Function):
         return o * squashed, new_cell
 
     @staticmethod
-    def backward(ctx, to_hidden, to_new_cell):  # type: ignore[no-untyped-def, override]
+    def backward(ctx: Any, to_hidden: Tensor, to_new_cell: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         i, f, g, o, cell, squashed = ctx.saved_tensors
         to_cell = to_new_cell + torch.ops.aten.tanh_backward(to_hidden * o, squashed)
         to_gates = torch.cat(

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn import functional
 
 Parameters = Mapping[str, Tensor]
+Note = tuple[Tensor, Tensor]  # what went into a map, and the gradient of what came out
 
 
 @runtime_checkable
@@ -26,11 +27,11 @@ class Weights(Protocol):
 
     hand_derived: bool
 
-    def linear(self, name: str, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    def linear(self, name: str, x: Float[Tensor, ...]) -> Float[Tensor, ...]:
         """x W^T + b, with W and b the parameters `name.weight` and (where there is one) `name.bias`."""
         ...
 
-    def embedding(self, name: str, ids: Int[Tensor, "..."]) -> Float[Tensor, "..."]:
+    def embedding(self, name: str, ids: Int[Tensor, ...]) -> Float[Tensor, ...]:
         """The rows of `name.weight` at `ids`."""
         ...
 
@@ -62,7 +63,7 @@ class StackedWeights:
         weight, bias = self.parameters[f"{name}.weight"], self.parameters.get(f"{name}.bias")
         return _stacked_linear(x, weight, bias)
 
-    def embedding(self, name: str, ids: Int[Tensor, "member *batch"]) -> Float[Tensor, "member *batch width"]:
+    def embedding(self, name: str, ids: Int[Tensor, "member ..."]) -> Float[Tensor, "member *batch width"]:
         return _stacked_rows(self.parameters[f"{name}.weight"], ids)
 
 
@@ -75,13 +76,13 @@ class PostponedWeights:
         self.parameters, self.gradients = parameters, gradients
         device = next(iter(parameters.values())).device
         self._anchor = torch.zeros((), device=device, requires_grad=True)  # so that autograd visits maps of plain ids
-        self._notes: dict[str, list[tuple[Tensor, Tensor]]] = {}
+        self._notes: dict[str, list[Note]] = {}
 
     def linear(self, name: str, x: Float[Tensor, "member *batch width"]) -> Float[Tensor, "member *batch out"]:
         weight, bias = self.parameters[f"{name}.weight"], self.parameters.get(f"{name}.bias")
         return _PostponedLinear.apply(x, self._anchor, weight, bias, self._notes.setdefault(name, []))
 
-    def embedding(self, name: str, ids: Int[Tensor, "member *batch"]) -> Float[Tensor, "member *batch width"]:
+    def embedding(self, name: str, ids: Int[Tensor, "member ..."]) -> Float[Tensor, "member *batch width"]:
         weight = self.parameters[f"{name}.weight"]
         return _PostponedEmbedding.apply(ids, self._anchor, weight, self._notes.setdefault(name, []))
 
@@ -105,13 +106,13 @@ class PostponedWeights:
 
 class _PostponedLinear(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x, anchor, weight, bias, notes):  # type: ignore[no-untyped-def, override]
+    def forward(ctx: Any, x: Tensor, anchor: Tensor, weight: Tensor, bias: Tensor | None, notes: list[Note]) -> Tensor:
         ctx.save_for_backward(x, weight)
         ctx.notes = notes
         return _stacked_linear(x, weight, bias)
 
     @staticmethod
-    def backward(ctx, gradient):  # type: ignore[no-untyped-def, override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
         ctx.notes.append((x.detach(), gradient))
         passed_on = _stacked_product(gradient, weight) if ctx.needs_input_grad[0] else None
@@ -120,12 +121,12 @@ class _PostponedLinear(torch.autograd.Function):
 
 class _PostponedEmbedding(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, ids, anchor, weight, notes):  # type: ignore[no-untyped-def, override]
+    def forward(ctx: Any, ids: Tensor, anchor: Tensor, weight: Tensor, notes: list[Note]) -> Tensor:
         ctx.ids, ctx.notes = ids, notes
         return _stacked_rows(weight, ids)
 
     @staticmethod
-    def backward(ctx, gradient):  # type: ignore[no-untyped-def, override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         ctx.notes.append((ctx.ids, gradient))
         return None, None, None, None
 
@@ -151,13 +152,13 @@ def _stacked_rows(table: Tensor, ids: Tensor) -> Tensor:
     return table[members, ids]
 
 
-def _joined(notes: list[tuple[Tensor, Tensor]], which: int) -> Float[Tensor, "member rows width"]:
+def _joined(notes: list[Note], which: int) -> Float[Tensor, "member rows width"]:
     """All inputs (0) or all output gradients (1) that a map saw, one after the other."""
     parts = [note[which].reshape(note[which].shape[0], -1, note[which].shape[-1]) for note in notes]
     return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
 
 
-def _sum_rows(gradient: Float[Tensor, "member rows width"], notes: list[tuple[Tensor, Tensor]]) -> None:
+def _sum_rows(gradient: Float[Tensor, "member rows width"], notes: list[Note]) -> None:
     gradient.zero_()
     for ids, gradients in notes:
         flat_ids = ids.reshape(ids.shape[0], -1, 1).expand(-1, -1, gradient.shape[-1])

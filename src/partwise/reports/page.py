@@ -48,7 +48,16 @@ class Chapter:
     @property
     def command(self) -> str:
         asked = self.config
-        words = ["partwise study", asked["study"], "--preset", asked["preset"], "--seed", asked["seed"], "--seeds", asked["seeds"]]
+        words = [
+            "partwise study",
+            asked["study"],
+            "--preset",
+            asked["preset"],
+            "--seed",
+            asked["seed"],
+            "--seeds",
+            asked["seeds"],
+        ]
         words += ["--device", asked["device"]]
         if "read from" in json.dumps(asked.get("data", "")):
             words += ["--data-dir DIR"]

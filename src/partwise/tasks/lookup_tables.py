@@ -67,7 +67,7 @@ class Options:
             return
         compositions = (self.tables - self.heldout_tables) ** self.composition_length
         if self.heldout_compositions >= compositions:
-            yield f"heldout_compositions is {self.heldout_compositions}; there are {compositions} to choose from, and train needs one"
+            yield f"heldout_compositions is {self.heldout_compositions}; there are {compositions}, and train needs one"
         if self.heldout_inputs >= 2**self.bits:
             yield f"heldout_inputs is {self.heldout_inputs}; there are {2**self.bits} inputs, and train needs one"
         spare = (compositions - self.heldout_compositions) * self.heldout_inputs
@@ -90,7 +90,7 @@ def generate(options: Options | None = None, seed: int = 0) -> Task:
     held = {compositions[i] for i in order[: options.heldout_compositions]}
     trained = [parts for parts in compositions if parts not in held]
 
-    train = [((name,), x) for name in names for x in inputs]
+    train: list[tuple[tuple[str, ...], str]] = [((name,), x) for name in names for x in inputs]
     unseen_inputs = []
     for parts in trained:
         out = set(draw.permutation(len(inputs))[: options.heldout_inputs])

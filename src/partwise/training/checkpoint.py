@@ -7,7 +7,6 @@ A checkpoint is a folder: `population.json` (architecture, members, vocabularies
 from __future__ import annotations
 
 import dataclasses
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -46,7 +45,7 @@ def save(folder: Path, population: Population, more: Mapping[str, Mapping[str, T
         },
     )
     shutil.rmtree(folder, ignore_errors=True)
-    os.replace(part, folder)
+    part.replace(folder)
 
 
 def load(path: str | Path) -> Population:

@@ -73,5 +73,7 @@ def order(seeds: Sequence[int], rows: int, batch_size: int, epoch: int) -> Int64
 
 def forcing(seeds: Sequence[int], chances: Sequence[float], steps: int, epoch: int) -> Bool[np.ndarray, "step member"]:
     """Teacher forcing, drawn once a batch and member, as the published code does."""
-    draws = [generator(seed, "teacher forcing", epoch).random(steps) < chance for seed, chance in zip(seeds, chances, strict=True)]
+    draws = [
+        generator(seed, "teacher forcing", epoch).random(steps) < chance for seed, chance in zip(seeds, chances, strict=True)
+    ]
     return np.stack(draws, axis=1)

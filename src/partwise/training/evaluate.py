@@ -20,7 +20,7 @@ def accuracy_and_loss(population: Population, rows: Rows) -> tuple[Float[Tensor,
     """Sequence accuracy and task loss of every member on its rows."""
     weights = population.weights()
     total = rows.source.shape[-2]
-    right, loss = 0.0, 0.0
+    right, loss = torch.zeros(2, len(population), device=rows.source.device, dtype=population.store.dtype)
     for start in range(0, total, _CHUNK):
         part = Rows(**{field.name: getattr(rows, field.name)[:, start : start + _CHUNK] for field in fields(rows)})
         output = population.architecture.forward(weights, part.source, part.source_length, part.steps)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 from jaxtyping import Float32, Int64
-from numpy import ndarray as Array
 
 
 class History:
@@ -16,14 +15,14 @@ class History:
     def __init__(self, members: Sequence[str], splits: Sequence[str], epochs: int) -> None:
         self.members, self.splits = tuple(members), tuple(splits)
         per_split = (epochs + 1, len(splits), len(members))
-        self.arrays: dict[str, Float32[Array, "..."]] = {
+        self.arrays: dict[str, Float32[np.ndarray, ...]] = {
             "accuracy": np.full(per_split, np.nan, np.float32),
             "loss": np.full(per_split, np.nan, np.float32),
             "train_accuracy": np.full((epochs + 1, len(members)), np.nan, np.float32),
             "train_loss": np.full((epochs + 1, len(members)), np.nan, np.float32),
         }
 
-    def selected(self, split: str, until: int) -> Int64[Array, " member"]:
+    def selected(self, split: str, until: int) -> Int64[np.ndarray, " member"]:
         """Each member's best epoch so far: the highest accuracy on `split`, then the lowest loss, then the later epoch.
 
         The untrained model (epoch 0) is no candidate, nor is an epoch whose loss is not finite.

@@ -11,7 +11,6 @@ Nothing random needs saving: every draw depends on the member's seed and the epo
 from __future__ import annotations
 
 import dataclasses
-import os
 import shutil
 import time
 from collections.abc import Callable
@@ -178,7 +177,7 @@ class _Trainer:
         link = self.checkpoints / ".last.part"
         link.unlink(missing_ok=True)
         link.symlink_to(folder.name)
-        os.replace(link, self.checkpoints / "last")
+        link.replace(self.checkpoints / "last")
         for other in self.checkpoints.glob("epoch-*"):
             if other.name == folder.name:
                 continue

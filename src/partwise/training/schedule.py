@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from partwise import files
+from partwise.errors import WorkerLost
 from partwise.progress import Progress
 from partwise.training.memory import keep_freed
 from partwise.training.run import RunSpec, is_done, train
@@ -37,8 +38,6 @@ def split_evenly(items: Sequence[Item], parts: int) -> list[tuple[Item, ...]]:
 
 def train_all(specs: Mapping[Path, RunSpec], jobs: int, label: str) -> None:
     """Bring every run to its end. Runs that are done cost nothing; interrupted ones go on from their last epoch."""
-    import joblib
-
     total = sum(spec.config.epochs * len(spec.plans) for spec in specs.values())
     waiting = {folder: spec for folder, spec in specs.items() if not is_done(folder)}
     with Progress(label, total, lambda: _done(specs)):
@@ -46,10 +45,19 @@ def train_all(specs: Mapping[Path, RunSpec], jobs: int, label: str) -> None:
             for folder, spec in waiting.items():
                 _train(spec, folder)
         else:
-            with joblib.parallel_config(backend="loky", n_jobs=min(jobs, len(waiting)), inner_max_num_threads=1):
-                joblib.Parallel(batch_size=1)(
-                    joblib.delayed(_train_in_worker)(spec, folder, os.getpid()) for folder, spec in waiting.items()
-                )
+            _train_in_workers(waiting, jobs)
+
+
+def _train_in_workers(waiting: Mapping[Path, RunSpec], jobs: int) -> None:
+    import joblib
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    calls = (joblib.delayed(_train_in_worker)(spec, folder, os.getpid()) for folder, spec in waiting.items())
+    try:
+        with joblib.parallel_config(backend="loky", n_jobs=min(jobs, len(waiting)), inner_max_num_threads=1):
+            joblib.Parallel(batch_size=1)(calls)
+    except TerminatedWorkerError:
+        raise WorkerLost("a worker process was killed from outside (is the machine out of memory?)") from None
 
 
 def _train(spec: RunSpec, folder: Path) -> None:

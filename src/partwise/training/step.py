@@ -30,7 +30,7 @@ class TrainingStep:
     def __call__(self, indices: Int[Tensor, "member batch"], forced: Bool[Tensor, " member"]) -> None:
         batch = self.rows.take(indices)
         loss, right = self._losses(batch, forced)
-        loss.sum().backward()  # type: ignore[no-untyped-call]
+        loss.sum().backward()
         self.weights.collect()
         self.optimiser.step()
         self.totals[0] += loss.detach()

@@ -66,7 +66,14 @@ def _spread(star: xr.Dataset) -> Table:
         for short, (_, name) in SPLITS.items():
             seeds = accuracy(star, short, arm=arm, split_seed=first_split)
             splits = accuracy(star, short, arm=arm, seed=first_seed)
-            rows.append({"models": arm, "split": name, "seeds, one split": _mean_and_spread(seeds), "splits, one seed": _mean_and_spread(splits)})
+            rows.append(
+                {
+                    "models": arm,
+                    "split": name,
+                    "seeds, one split": _mean_and_spread(seeds),
+                    "splits, one seed": _mean_and_spread(splits),
+                }
+            )
     return Table(
         "Spread due to the seed, and due to the split",
         "Mean and standard deviation over models: five seeds on one split of the data, and five splits under one seed.",

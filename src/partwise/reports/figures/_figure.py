@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib as mpl
 import pandas as pd
@@ -20,7 +21,7 @@ from matplotlib.figure import Figure as Canvas
 
 INK, FAINT = "#010203", "#020304"  # stand-ins for var(--ink) and var(--faint)
 COLOURS = {"baseline": "#3b76b8", "guided": "#e07b26"}
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 9,
     "svg.fonttype": "none",
@@ -83,7 +84,7 @@ def for_file(one: Panel) -> str:
 
 
 def for_page(one: Panel) -> str:
-    """The panel as a part of a page: no XML prologue, ids unique among many figures, a text for screen readers, free colours."""
+    """The panel as a part of a page: no XML prologue, ids unique on it, a text for screen readers, the page's colours."""
     svg = one.svg[one.svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{one.name}-", svg)

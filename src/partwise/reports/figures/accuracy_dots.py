@@ -33,7 +33,7 @@ def accuracy_dots(final: xr.Dataset, names: dict[str, str], published: Published
     return Figure(
         "accuracy-dots",
         "Accuracy of every model",
-        "Each dot is one trained model (weights of the selected epoch). Diamonds are the means of the paper's five models a row.",
+        "Each dot is one trained model (weights of the selected epoch). Diamonds are the means of the paper's models.",
         [drawn],
         table[["arm", "seed", "member", "weights", "split", "accuracy"]],
     )

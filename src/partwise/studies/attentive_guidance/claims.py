@@ -76,8 +76,8 @@ def _direction(split: str) -> Claim:
 
 
 def _cell(results: Results, split: str, arm: str, full_focus: str, initialisation: str, forcing: float) -> np.ndarray:
-    labels = {"full_focus": full_focus, "initialisation": initialisation, "teacher_forcing": forcing}
-    return accuracy(results["sensitivity"], split, arm=arm, **labels)
+    data = results["sensitivity"]
+    return accuracy(data, split, arm=arm, full_focus=full_focus, initialisation=initialisation, teacher_forcing=forcing)
 
 
 def _moves(

@@ -1,7 +1,8 @@
 """Which models the study trains, and on what.
 
 The published recipe is declared here, before any result: GRU, pre-rnn attention with full focus, all parameters drawn
-from U(-.08, .08), no teacher forcing, Adam at .001, gradient clip 5, batch 1, 100 epochs, hidden size 512, encoder embedding 16.
+from U(-.08, .08), no teacher forcing, Adam at .001, gradient clip 5, batch 1, 100 epochs, hidden size 512, encoder
+embedding 16.
 """
 
 from __future__ import annotations
