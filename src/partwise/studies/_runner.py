@@ -101,19 +101,26 @@ def _compute(study: Study, settings: Settings, prepared: Prepared, config: dict[
     waiting = [part for part in settings.parts if part not in done]
     (out / "results").mkdir(exist_ok=True)
     for part in waiting:
-        start = time.monotonic()
+        start, known = time.monotonic(), _run_seconds(out)
         hashes = {}
         for name, dataset in prepared.compute(part, out).items():
             made = provenance.collect(study=study.name, part=part, config=config)
             labelled = dataset.assign_attrs(study=study.name, part=part, provenance=json.dumps(made, ensure_ascii=False))
             hashes[f"{name}.nc"] = files.write_dataset(out / "results" / f"{name}.nc", labelled)
-        done[part] = {"results": hashes, "seconds": round(time.monotonic() - start, 1), "made": provenance.collect()}
+        trained = sum(seconds for run, seconds in _run_seconds(out).items() if run not in known)
+        spent = round(max(time.monotonic() - start, trained), 1)
+        done[part] = {"results": hashes, "seconds": spent, "made": provenance.collect()}
         files.write_sealed(out / STATE, {"parts": done})
     results = read_results(out)
     claims = [claim.judge(study.name, settings.preset, results if claim.part in done else None) for claim in study.claims]
     files.write_json(out / "claims.json", claims)
     files.write_json(out / "provenance.json", {"config": config, "parts": done, "written": provenance.collect()})
     return bool(waiting)
+
+
+def _run_seconds(out: Path) -> dict[str, float]:
+    """Process time of every run that is done, the time before interruptions included."""
+    return {note.parent.name: files.read_sealed(note).get("seconds", 0.0) for note in (out / "runs").glob("*/DONE")}
 
 
 def read_results(out: Path) -> dict[str, xr.Dataset]:

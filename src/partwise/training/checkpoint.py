@@ -51,7 +51,7 @@ def save(folder: Path, population: Population, more: Mapping[str, Mapping[str, T
 def load(path: str | Path) -> Population:
     """A population from a checkpoint folder, for example `runs/x/checkpoints/last`. Every file is checked against its hash."""
     folder = Path(path)
-    facts = _facts(folder)
+    facts = read_facts(folder)
     architecture = build(facts["architecture"])
     members = [Member(**member) for member in facts["members"]]
     layout = Layout(architecture.parameters())
@@ -68,7 +68,7 @@ def load(path: str | Path) -> Population:
 
 def read_tensors(folder: Path, name: str, facts: Mapping[str, Any] | None = None) -> dict[str, Tensor]:
     """One tensor file of a checkpoint, checked against its hash before it is parsed."""
-    facts = facts or _facts(folder)
+    facts = facts or read_facts(folder)
     path = folder / f"{name}.safetensors"
     if name not in facts["files"]:
         raise InputError(f"{folder}: holds no {name}; it has {', '.join(facts['files'])}")
@@ -79,7 +79,8 @@ def read_tensors(folder: Path, name: str, facts: Mapping[str, Any] | None = None
         raise DamagedFile(f"{path}: cannot be read ({error})") from None
 
 
-def _facts(folder: Path) -> dict[str, Any]:
+def read_facts(folder: Path) -> dict[str, Any]:
+    """What a checkpoint says of itself, its seal checked."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such checkpoint; give a folder like runs/x/checkpoints/last")
     facts = files.read_sealed(folder / "population.json")
@@ -106,7 +107,7 @@ def build(described: Mapping[str, Any]) -> Any:
 
 def keep_weights_only(folder: Path) -> None:
     """Drop what only a running run needs from a checkpoint that stays for learning dynamics."""
-    facts = _facts(folder)
+    facts = read_facts(folder)
     extra = [name for name in facts["files"] if name != WEIGHTS]
     if not extra:
         return

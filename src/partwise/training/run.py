@@ -111,6 +111,7 @@ class _Trainer:
         self.step: Any = TrainingStep(self.population, self.rows[_TRAIN], guidance, self.optimiser)
         self.history = History(self.population.names, spec.watched, config.epochs)
         self.best = self.population.store.clone()
+        self.seconds_before, self.began = 0.0, time.monotonic()
 
     def go(self, report: Report) -> None:
         start = self._resume()
@@ -173,7 +174,7 @@ class _Trainer:
             "selected": {"store": self.best},
             "history": {name: torch.from_numpy(values) for name, values in self.history.arrays.items()},
         }
-        checkpoint.save(folder, self.population, state, epoch=epoch)
+        checkpoint.save(folder, self.population, state, epoch=epoch, seconds=self._seconds())
         link = self.checkpoints / ".last.part"
         link.unlink(missing_ok=True)
         link.symlink_to(folder.name)
@@ -197,7 +198,13 @@ class _Trainer:
         self.best.copy_(checkpoint.read_tensors(last, "selected")["store"])
         for name, values in checkpoint.read_tensors(last, "history").items():
             self.history.arrays[name] = values.numpy()
-        return int(last.resolve().name.removeprefix("epoch-"))
+        facts = checkpoint.read_facts(last)
+        self.seconds_before = facts.get("seconds", 0.0)
+        return int(facts["epoch"])
+
+    def _seconds(self) -> float:
+        """Time spent on this run by all the processes that worked on it."""
+        return round(self.seconds_before + time.monotonic() - self.began, 1)
 
     def _finish(self) -> None:
         epochs = self.spec.config.epochs
@@ -219,7 +226,7 @@ class _Trainer:
         hashes = {}
         for name, dataset in (("history", self.history.to_dataset()), ("final", final)):
             hashes[f"{name}.nc"] = files.write_dataset(self.folder / f"{name}.nc", dataset)
-        files.write_sealed(self.folder / "DONE", {"epochs": epochs, "files": hashes})
+        files.write_sealed(self.folder / "DONE", {"epochs": epochs, "seconds": self._seconds(), "files": hashes})
 
 
 def results(folder: Path) -> tuple[xr.Dataset, xr.Dataset]:
