@@ -25,12 +25,18 @@ def show(out: Path) -> None:
     for claim in claims:
         style = STYLE[claim["verdict"]]
         cells = (number(claim["published"]), number(claim["measured"]), interval(claim["interval"]), str(claim["n"]))
-        table.add_row(claim["text"], *cells, f"[{style}]{claim['verdict']}[/]", style="dim" if style == "dim" else None)
+        table.add_row(
+            sentence(claim["text"]), *cells, f"[{style}]{claim['verdict']}[/]", style="dim" if style == "dim" else None
+        )
     console.print(table)
 
 
 def number(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
+
+
+def sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def interval(ends: list[Any] | None) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from partwise import files
 from partwise.errors import InputError
 from partwise.reports.chapters._contract import Table
-from partwise.reports.claims_table import interval, number
+from partwise.reports.claims_table import interval, number, sentence
 from partwise.reports.figures._figure import Figure, for_file, for_page
 from partwise.studies import _runner
 from partwise.studies._contract import Study
@@ -38,6 +38,14 @@ class Chapter:
     def counts(self) -> dict[str, int]:
         counted = Counter(claim["verdict"] for claim in self.claims)
         return {verdict: counted[verdict] for verdict in VERDICTS if counted[verdict]}
+
+    @property
+    def judged(self) -> list[dict[str, Any]]:
+        return [claim for claim in self.claims if claim["verdict"] != "not run"]
+
+    @property
+    def not_run(self) -> list[dict[str, Any]]:
+        return [claim for claim in self.claims if claim["verdict"] == "not run"]
 
     @property
     def differing(self) -> list[dict[str, Any]]:
@@ -76,7 +84,8 @@ def write(folders: Sequence[Path], target: Path, *, png: bool = False) -> Path:
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"number": number, "interval": interval, "csv": _csv, "panel": for_page, "duration": _duration}
+    shown = {"number": number, "interval": interval, "sentence": sentence}
+    environment.filters |= shown | {"csv": _csv, "panel": for_page, "duration": _duration}
     template = environment.from_string(resources(__package__).joinpath("page.html.j2").read_text("utf-8"))
     files.write_text(target, template.render(chapters=chapters, verdicts=VERDICTS))
     return target

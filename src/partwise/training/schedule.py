@@ -38,7 +38,7 @@ def split_evenly(items: Sequence[Item], parts: int) -> list[tuple[Item, ...]]:
 
 def train_all(specs: Mapping[Path, RunSpec], jobs: int, label: str) -> None:
     """Bring every run to its end. Runs that are done cost nothing; interrupted ones go on from their last epoch."""
-    total = sum(spec.config.epochs * len(spec.plans) for spec in specs.values())
+    total = float(sum(spec.config.epochs * len(spec.plans) for spec in specs.values()))
     waiting = {folder: spec for folder, spec in specs.items() if not is_done(folder)}
     with Progress(label, total, lambda: _done(specs)):
         if jobs == 1 or len(waiting) <= 1 or any(spec.device != "cpu" for spec in waiting.values()):

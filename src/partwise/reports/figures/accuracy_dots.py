@@ -28,7 +28,7 @@ def accuracy_dots(final: xr.Dataset, names: dict[str, str], published: Published
                 words.append(f"{title} {arm} {np.nanmean(values):.2f}, published {theirs:.2f}")
         axes.set_xticks(range(len(names)), list(names.values()))
         axes.set(ylim=(-0.04, 1.04), ylabel="sequence accuracy")
-        axes.legend(loc="lower left", fontsize=8)
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3, fontsize=8)
         drawn = panel(axes, "accuracy-dots", f"Final accuracies. {'; '.join(words)}.")
     return Figure(
         "accuracy-dots",

@@ -30,10 +30,10 @@ def _panel(history: xr.Dataset, split: str, title: str) -> Panel:
             mean = np.nanmean(curves, axis=1)
             axes.plot(history.epoch, curves, color=colour, linewidth=0.6, alpha=0.45)
             axes.plot(history.epoch, mean, color=colour, linewidth=2, label=arm)
-            intervals = [t_interval(row[np.isfinite(row)]) for row in curves]
+            intervals = [t_interval(row[np.isfinite(row)].tolist()) for row in curves]
             low, high = np.array([interval or (np.nan, np.nan) for interval in intervals]).T
             axes.fill_between(history.epoch, low.clip(0, 1), high.clip(0, 1), color=colour, alpha=0.15, linewidth=0)
             ends.append(f"{arm} models end at {mean[-1]:.2f}")
         axes.set(title=title, ylim=(-0.03, 1.03), xlabel="epoch", ylabel="sequence accuracy")
-        axes.legend(loc="center right", fontsize=8)
+        axes.legend(loc="upper left", fontsize=8, handlelength=1.2)
         return panel(axes, f"learning-curves-{split}", f"Learning curves on {title.lower()}: {' and '.join(ends)} on average.")

@@ -37,7 +37,7 @@ PUBLISHED = {  # Tables 5 and 6: one number a trained model
 MARGIN = 0.10
 
 
-def accuracy(dataset: xr.Dataset, split: str, weights: str = "selected", **labels: str | float) -> np.ndarray:
+def accuracy(dataset: xr.Dataset, split: str, weights: str = "selected", **labels: str | int | float) -> np.ndarray:
     """Sequence accuracy of the members with these labels, in order of their seed."""
     chosen = np.ones(dataset.sizes["member"], bool)
     for name, value in labels.items():
