@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-STYLE = {"replicated": "green", "not replicated": "red", "inconclusive": "yellow", "not run": "dim"}
+STYLE = {"replicated": "green", "not replicated": "red", "inconclusive": "yellow"}
 
 
 def show(out: Path) -> None:
@@ -22,13 +22,14 @@ def show(out: Path) -> None:
     for heading in ("published", "measured", "95 % interval", "n"):
         table.add_column(heading, justify="right")
     table.add_column("verdict")
-    for claim in claims:
+    judged = [claim for claim in claims if claim["verdict"] != "not run"]
+    for claim in judged:
         style = STYLE[claim["verdict"]]
         cells = (number(claim["published"]), number(claim["measured"]), interval(claim["interval"]), str(claim["n"]))
-        table.add_row(
-            sentence(claim["text"]), *cells, f"[{style}]{claim['verdict']}[/]", style="dim" if style == "dim" else None
-        )
+        table.add_row(sentence(claim["text"]), *cells, f"[{style}]{claim['verdict']}[/]")
     console.print(table)
+    if len(judged) < len(claims):
+        print(f"{len(claims) - len(judged)} more claims were not run: they need preset paper, or a part that was left out.")
 
 
 def number(value: float | None) -> str:
