@@ -32,6 +32,7 @@ class Chapter:
     claims: list[dict[str, Any]]
     provenance: dict[str, Any]
     figures: list[Figure]
+    remarks: list[str]
     tables: list[Table]
 
     @property
@@ -97,13 +98,15 @@ def _chapter(folder: Path) -> Chapter:
     config = files.read_sealed(folder / _runner.NOTE)["config"]
     study = _runner.find(config["study"])
     results = _runner.read_results(folder)
+    claims = json.loads((folder / "claims.json").read_text("utf-8"))
     drawn = importlib.import_module(f"partwise.reports.chapters.{study.name.replace('-', '_')}")
     return Chapter(
         study,
         config,
-        json.loads((folder / "claims.json").read_text("utf-8")),
+        claims,
         json.loads((folder / "provenance.json").read_text("utf-8")),
         drawn.figures(results),
+        drawn.remarks(results, claims),
         drawn.tables(results),
     )
 

@@ -1,4 +1,5 @@
-"""What a chapter must offer: `figures(results)` and `tables(results)`, for whichever results are there."""
+"""What a chapter must offer: `figures(results)`, `tables(results)` and `remarks(results, claims)`, for whichever results are
+there. Remarks are sentences made from numbers, about claims that came out otherwise than published."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from partwise.reports.figures._figure import Figure
 from partwise.reports.figures.accuracy_dots import accuracy_dots
 from partwise.reports.figures.attention_maps import attention_maps
 from partwise.reports.figures.learning_curves import learning_curves
-from partwise.reports.figures.sensitivity_grid import sensitivity_grid
+from partwise.reports.figures.sensitivity_grid import FACTORS, cell_name, sensitivity_grid
 from partwise.studies.attentive_guidance.claims import PUBLISHED, SPLITS, accuracy
 
 NAMES = {key: name[0].upper() + name[1:] for key, name in SPLITS.values()}
@@ -40,6 +41,33 @@ def tables(results: Mapping[str, xr.Dataset]) -> list[Table]:
     if "spread" in results:
         made.append(_spread(results["spread"]))
     return made
+
+
+def remarks(results: Mapping[str, xr.Dataset], claims: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Where guided models stay below the paper, and which way of training lifts them."""
+    low = [
+        short
+        for short in SPLITS
+        for claim in claims
+        if claim["id"] == f"table-6-{short}" and claim["verdict"] in ("not replicated", "inconclusive")
+    ]
+    if not low:
+        return []
+    names = " and ".join(SPLITS[short][1] for short in low)
+    if "sensitivity" not in results:
+        return [f"Guided models stay below the paper on {names}. The part `sensitivity` of this study shows what moves them."]
+    grid = results["sensitivity"]
+    return [f"Guided models stay below the paper on {names}. {_best_cell(grid, short)}" for short in low]
+
+
+def _best_cell(grid: xr.Dataset, short: str) -> str:
+    table = grid.accuracy.sel(weights="selected", split=SPLITS[short][0]).to_dataframe().reset_index()
+    means = table[table.arm == "guided"].groupby(list(FACTORS)).accuracy.mean()
+    best = means.idxmax()
+    return (
+        f"In the sensitivity grid they do best on {SPLITS[short][1]} with {cell_name(best)} (mean {means[best]:.2f}, "
+        f"published recipe {means[('yes', 'uniform', 0.0)]:.2f})."
+    )
 
 
 def _all_splits(final: xr.Dataset) -> Table:

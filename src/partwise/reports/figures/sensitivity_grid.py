@@ -37,8 +37,8 @@ def _panel(grid: xr.Dataset, cells: list[tuple[str, str, float]], split: str, ti
                 values = grid.accuracy.sel(weights="selected", split=split).values[inside & (grid.arm.values == arm)]
                 axes.plot(values, np.full(len(values), place + side), "o", color=colour, alpha=0.6, markersize=4.5,
                           label=arm if place == 0 else None)  # fmt: skip
-                words.append(f"{_name(cell)}, {arm}: {np.nanmean(values):.2f}")
-        axes.set_yticks(range(len(cells)), [_name(cell) for cell in cells])
+                words.append(f"{cell_name(cell)}, {arm}: {np.nanmean(values):.2f}")
+        axes.set_yticks(range(len(cells)), [cell_name(cell) for cell in cells])
         axes.set(xlim=(-0.04, 1.04), xlabel="sequence accuracy", title=title)
         axes.invert_yaxis()
         axes.grid(axis="y", alpha=0.2)
@@ -46,7 +46,8 @@ def _panel(grid: xr.Dataset, cells: list[tuple[str, str, float]], split: str, ti
         return panel(axes, f"sensitivity-{split}", f"Recipe sensitivity on {title.lower()}. {'; '.join(words)}.")
 
 
-def _name(cell: tuple[str, str, float]) -> str:
+def cell_name(cell: tuple[str, str, float]) -> str:
+    """A cell of the grid in words."""
     focus = "focus" if cell[0] == "yes" else "no focus"
     initialisation = {"uniform": "U(±.08)", "pytorch": "PyTorch"}[str(cell[1])]
     return f"{focus}, {initialisation}, forcing {float(cell[2]):g}"
