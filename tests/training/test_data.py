@@ -20,6 +20,7 @@ def test_every_epoch_shows_every_row_once_in_an_order_of_its_own() -> None:
         seen = order[:, member].ravel()
         assert sorted(seen[seen >= 0]) == list(range(10))
         assert (seen[10:] == -1).all()
+    assert (order[:, 0] != order[:, 1]).any()
     assert (data.order([6], 10, 4, epoch=3)[:, 0] == order[:, 1]).all()
     assert (data.order([6], 10, 4, epoch=4)[:, 0] != order[:, 1]).any()
 
