@@ -17,6 +17,7 @@ from tests import tiny
 
 import partwise as pw
 from partwise.errors import DamagedFile, InputError
+from partwise.tasks import lookup_tables
 from partwise.training import run
 
 ROOT = Path(__file__).parents[2]
@@ -128,3 +129,17 @@ def test_a_member_that_diverges_is_marked_and_spares_the_rest(tmp_path: Path, mo
     assert np.isnan(history.accuracy.sel(member="m1").isel(epoch=slice(2, None))).all()
     assert np.isnan(final.accuracy.sel(member="m1")).all()
     assert final.selected_epoch.sel(member="m1").item() == 1
+
+
+def test_a_task_without_rows_to_select_on_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    spec = tiny.spec(members=1)
+    bare = lookup_tables.generate(
+        lookup_tables.Options(tables=3, bits=2, heldout_tables=1, heldout_compositions=1, validation_rows=0)
+    )
+    poor = run.RunSpec(spec.architecture, spec.plans, (bare,), spec.config, spec.watched)
+    with pytest.raises(InputError, match=r"lookup-tables \(generated, seed 0\) has no rows for validation; training needs"):
+        run.train(poor, tmp_path / "run")
+    blind = run.RunSpec(spec.architecture, spec.plans, spec.tasks, spec.config, ("heldout_inputs",))
+    with pytest.raises(InputError, match="it must hold validation, on which epochs are selected"):
+        run.train(blind, tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -118,7 +118,7 @@ def generate(options: Options | None = None, seed: int = 0) -> Task:
         "longer_compositions_incremental": with_every_input(of(1, length + 1)),
         "longer_compositions_new": with_every_input(itertools.product(alone, repeat=length + 1)),
     }
-    rows = {split: [row(tables, parts, x) for parts, x in pairs] for split, pairs in splits.items()}
+    rows = {split: [row(tables, parts, x) for parts, x in pairs] for split, pairs in splits.items() if pairs}
     return _task(tables, rows, origin=f"generated, seed {seed}")
 
 

@@ -65,6 +65,7 @@ class RunSpec:
 
 def train(spec: RunSpec, folder: Path, report: Report = lambda _: None) -> None:
     """Bring the run in `folder` to its end, from wherever it is."""
+    _check_splits(spec)
     folder.mkdir(parents=True, exist_ok=True)
     if is_done(folder):
         report(spec.config.epochs)
@@ -72,6 +73,18 @@ def train(spec: RunSpec, folder: Path, report: Report = lambda _: None) -> None:
     with files.locked(folder):
         _write_down(spec, folder)
         _Trainer(spec, folder).go(report)
+
+
+def _check_splits(spec: RunSpec) -> None:
+    for task in spec.tasks:
+        missing = {_TRAIN, SELECT_ON, *spec.watched} - set(task.splits)
+        if missing:
+            raise InputError(
+                f"task {task.name} ({task.origin}) has no rows for {', '.join(sorted(missing))}; training needs {_TRAIN}, "
+                f"selection needs {SELECT_ON}, and every watched split must have rows"
+            )
+    if SELECT_ON not in spec.watched:
+        raise InputError(f"watched is {spec.watched}; it must hold {SELECT_ON}, on which epochs are selected")
 
 
 def is_done(folder: Path) -> bool:
@@ -211,7 +224,8 @@ class _Trainer:
         chosen = self.history.selected(SELECT_ON, epochs)
         selected = Population(self.spec.architecture, self.population.members, self.best, self.population.words)
         checkpoint.save(self.checkpoints / "selected", selected, epoch=chosen.tolist())
-        splits = [split for split in self.spec.tasks[0].splits if split != _TRAIN]
+        everywhere = set.intersection(*(set(task.splits) for task in self.spec.tasks))
+        splits = [split for split in self.spec.tasks[0].splits if split != _TRAIN and split in everywhere]
         dead = ~self.optimiser.alive.cpu().numpy()
         accuracy = np.full((2, len(splits), len(self.seeds)), np.nan, np.float32)
         for i, split in enumerate(splits):
