@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     study.add_argument("--out", type=Path, help="folder for everything that is written (default: runs/NAME-PRESET)")
     study.add_argument("--seed", type=int, default=0, help="the first seed (default: 0)")
     study.add_argument("--seeds", type=int, help="how many seeds (default: the preset's)")
-    study.add_argument("--device", help="cpu or cuda (default: cuda where there is one)")
+    study.add_argument("--device", default="cpu", help="cpu (the default) or cuda")
     study.add_argument("--parts", default="", help="only these parts of the study, separated by commas (default: the preset's)")
     study.add_argument("--jobs", type=int, help="processes that share the work on the CPU (default: one a core)")
     study.add_argument("--resume", action="store_true", help="go on in a folder that this study began")
@@ -85,16 +85,15 @@ def _study(options: argparse.Namespace) -> None:
     study = _runner.find(options.name)
     if options.jobs is not None and options.jobs < 1:
         raise InputError(f"--jobs is {options.jobs}; it must be 1 or more")
-    device = options.device or _default_device()
     settings = Settings(
         preset=options.preset,
         seed=options.seed,
         seeds=study.presets.get(options.preset, 1) if options.seeds is None else options.seeds,
-        device=device,
+        device=options.device,
         data_dir=options.data_dir,
         checkpoint=options.checkpoint,
         parts=tuple(part for part in options.parts.split(",") if part),
-        groups=1 if device == "cuda" else options.jobs or _cores(),
+        groups=1 if options.device == "cuda" else options.jobs or _cores(),
     )
     out = options.out or Path("runs") / f"{study.name}-{options.preset}"
     worked = _runner.run(study, settings, out, resume=options.resume)
@@ -112,12 +111,6 @@ def _report(options: argparse.Namespace) -> None:
     folders: list[Path] = options.folders
     target = options.out or (folders[0] / "report.html" if len(folders) == 1 else Path("report.html"))
     print(f"The page: {page.write(folders, target, png=options.png)}")
-
-
-def _default_device() -> str:
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def _cores() -> int:

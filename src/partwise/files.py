@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 SEAL = "seal"
+_PATIENCE = 2.0  # seconds: the workers of a process that was just killed take a moment to notice
 
 
 def write_text(path: Path, text: str) -> None:
@@ -88,10 +90,17 @@ def locked(folder: Path) -> Iterator[None]:
     import fcntl
 
     with (folder / "lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{folder}: another process is writing here; wait for it, or choose another --out") from None
+        patience = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > patience:
+                    raise InputError(
+                        f"{folder}: another process is writing here; wait for it, or choose another --out"
+                    ) from None
+            time.sleep(0.05)
         yield
 
 

@@ -27,6 +27,15 @@ def collect(**more: Any) -> dict[str, Any]:
     }
 
 
+def device(name: str) -> str:
+    """A device with what it is: `cuda (NVIDIA H200, CUDA 13.0)`."""
+    if name != "cuda":
+        return name
+    import torch
+
+    return f"cuda ({torch.cuda.get_device_name()}, CUDA {torch.version.cuda})"
+
+
 @lru_cache
 def commit() -> str | None:
     """The commit of a source checkout, marked `dirty` where files were changed; None for an installed package."""

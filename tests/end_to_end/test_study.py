@@ -14,6 +14,7 @@ import torch
 import xarray as xr
 
 import partwise as pw
+from partwise import files
 from partwise.cli import main
 from partwise.studies._claims import above, near
 from partwise.studies.attentive_guidance import STUDY, recipe
@@ -124,7 +125,7 @@ def test_the_page_is_self_contained_and_readable(finished: Path) -> None:
     assert "@import" not in text
     assert page.unnamed == []
     assert len(page.ids) == len(set(page.ids))
-    assert set(page.ids) >= FIGURES
+    assert set(page.ids) >= {f"c1-{name}" for name in FIGURES}
     assert text.count('download="') == len(FIGURES)
     for claim in STUDY.claims:
         assert sentence(claim.text) in html.unescape(text)
@@ -169,6 +170,11 @@ def complaint(capsys: pytest.CaptureFixture[str]) -> str:
         (["study", "attentive-guidance", "--parts", "behavior"], "unknown part 'behavior'. Did you mean 'behaviour'?"),
         (["study", "attentive-guidance", "--data-dir", "/nowhere"], "--data-dir /nowhere: no such folder"),
         (["study", "attentive-guidance", "--checkpoint", "x"], "--checkpoint: attentive-guidance trains its own models"),
+        (["study", "attentive-guidance", "--seed", "2147483647"], "--seed is 2147483647; with --seeds 2 it must stay below"),
+        (
+            ["study", "attentive-guidance", "--seeds", "1", "--parts", "spread"],
+            "part spread compares seeds and needs --seeds 2",
+        ),
         (["report", "/nowhere"], "/nowhere: no finished study here (claims.json is missing)"),
         (["reprot"], "invalid choice: 'reprot'"),
     ],
@@ -189,6 +195,40 @@ def test_cuda_without_a_device_is_refused(capsys: pytest.CaptureFixture[str], tm
     assert not (tmp_path / "out").exists()
 
 
+def test_the_report_needs_a_file_to_write_to(capsys: pytest.CaptureFixture[str], tmp_path: Path, finished: Path) -> None:
+    for target in (tmp_path, tmp_path / "missing" / "page.html"):
+        assert main(["report", str(finished), "--out", str(target)]) == 2
+        assert f"--out {target}: must be a file in a folder that exists" in complaint(capsys)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_studies_on_one_page_do_not_mix(finished: Path, tmp_path: Path) -> None:
+    assert main(["report", str(finished), str(finished), "--out", str(tmp_path / "page.html"), "--png"]) == 0
+    page = Page((tmp_path / "page.html").read_text())
+    assert len(page.ids) == len(set(page.ids))
+    assert page.tags.count("main") == 1
+    assert page.tags.count("article") == 2
+    assert (finished / "figures" / "accuracy-dots.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_start_that_was_killed_at_once_can_be_started_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "lock").touch()
+    (out / ".study.json.part").write_text("{")
+    assert call("--out", str(out), "--parts", "behaviour") == 0
+    assert (out / "claims.json").is_file()
+
+
+def test_two_processes_on_one_folder_are_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    with files.locked(out):
+        assert call("--out", str(out)) == 2
+    assert "another process is writing here; wait for it, or choose another --out" in complaint(capsys)
+    assert [path.name for path in out.iterdir()] == ["lock"]
+
+
 def test_folders_that_must_not_be_touched(capsys: pytest.CaptureFixture[str], tmp_path: Path, finished: Path) -> None:
     assert call("--out", str(finished)) == 2
     assert "is not empty; add --resume to go on there, or choose another folder" in complaint(capsys)
@@ -202,7 +242,7 @@ def test_folders_that_must_not_be_touched(capsys: pytest.CaptureFixture[str], tm
     assert "is not a study folder of partwise" in complaint(capsys)
     assert [path.name for path in mine.iterdir()] == ["thesis.tex"]
     assert call("--out", str(mine / "thesis.tex" / "out")) == 2
-    assert "cannot be written (Not a directory); choose another folder" in complaint(capsys)
+    assert "(Not a directory); choose another folder" in complaint(capsys)
 
 
 def test_data_faults_are_found_before_anything_is_written(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -214,7 +254,7 @@ def test_data_faults_are_found_before_anything_is_written(capsys: pytest.Capture
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("name", ["results/behaviour.nc", "study.json", "state.json"])
+@pytest.mark.parametrize("name", ["results/behaviour.nc", "study.json", "state.json", "claims.json", "provenance.json"])
 def test_a_damaged_file_is_named_and_not_trusted(
     name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, finished: Path
 ) -> None:
@@ -224,8 +264,10 @@ def test_a_damaged_file_is_named_and_not_trusted(
     damaged = bytearray(path.read_bytes())
     damaged[len(damaged) // 2] ^= 1
     path.write_bytes(damaged)
-    for arguments in (["study", "attentive-guidance", "--out", str(copy), "--resume"], ["report", str(copy)]):
-        assert main([*arguments]) == 2
+    written_anew = name in ("claims.json", "provenance.json")  # a study makes them from its results
+    study = ["study", "attentive-guidance", "--out", str(copy), "--resume"]
+    for arguments in (["report", str(copy)], *([] if written_anew else [study])):
+        assert main(arguments) == 2
         assert f"{name}: damaged (cut short or changed since it was written)" in complaint(capsys)
 
 

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from partwise.errors import InputError
 from partwise.layers import recurrence
 from partwise.layers.tap import Recorder, Replace, untouched
 from partwise.layers.weights import PlainWeights
@@ -124,3 +125,18 @@ def test_a_recorder_sees_every_gate_of_every_step() -> None:
     before = torch.cat((torch.zeros_like(cell[:, :1]), cell[:, :-1]), dim=1)
     made = recorder["encoder.forget_gate"] * before + recorder["encoder.input_gate"] * recorder["encoder.candidate"]
     torch.testing.assert_close(made, cell)
+
+
+def test_a_tap_on_a_site_that_is_not_there_is_refused_and_a_recorder_starts_anew() -> None:
+    model = Seq2Seq(source_words=5, target_words=6, hidden=4)
+    weights = PlainWeights({name: torch.zeros(parameter.shape) for name, parameter in model.parameters().items()})
+    source, length = torch.tensor([[2, 3]]), torch.tensor([2])
+    for tap in (Recorder(["decoder.updat_gate"]), Replace("decoder.updat_gate", torch.ones_like)):
+        with pytest.raises(InputError, match=r"unknown site 'decoder.updat_gate'. Did you mean 'decoder.update_gate'\?"):
+            model.forward(weights, source, length, 2, tap=tap)
+    recorder = Recorder(["decoder.hidden"])
+    with pytest.raises(InputError, match=r"nothing was recorded at 'decoder.hidden'"):
+        _ = recorder["decoder.hidden"]
+    for _ in range(2):
+        model.forward(weights, source, length, 2, tap=recorder)
+    assert recorder["decoder.hidden"].shape == (1, 2, 4)

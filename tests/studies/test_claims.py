@@ -32,6 +32,8 @@ def test_t_interval_by_hand() -> None:
         (near(0.9, 0.1), (0.7, 0.95), "inconclusive"),
         (near(0.9, 0.1), (0.5, 0.79), "not replicated"),
         (near(1.0, 0.1), (1.0, 1.0), "replicated"),
+        (near(0.9, 0.1), (0.8, 1.0), "replicated"),  # both ends belong to "within"
+        (near(0.9, 0.1), (0.7, 0.8), "inconclusive"),
     ],
 )
 def test_verdicts(rule: object, interval: tuple[float, float], verdict: str) -> None:
@@ -55,6 +57,7 @@ SURE = [0.4, 0.5, 0.6, 0.5, 0.5]
         ("paper", "size", [-x for x in SURE], "not replicated", 5),
         ("paper", "direction", [*SURE, float("nan")], "replicated", 5),  # a member that diverged has no value
         ("quick", "direction", [0.5], "inconclusive", 1),
+        ("quick", "direction", [0.5, 0.5], "inconclusive", 2),  # two equal values have an interval of no width
         ("quick", "direction", [], "inconclusive", 0),
     ],
 )

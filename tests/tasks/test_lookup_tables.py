@@ -151,7 +151,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("split", "line", "message"),
     [
-        ("train", "000 t1 .\t000 110", r"train.tsv:233: 2 columns, expected 3"),
+        ("train", "000 t1 .\t000 110", r"sample/train.tsv:233: 2 columns, expected 3"),
         ("validation", "000 t1 t9 .\t000 110 000\t0 1 2 3", r"validation.tsv:17: unknown token 't9'; tables are t1, t2"),
         ("validation", "0x0 t1 t2 .\t000 110 000\t0 1 2 3", r"validation.tsv:17: unknown token '0x0'; inputs are 000, 001"),
         (
@@ -160,6 +160,9 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
             "attention index 9 is out of range; the source has positions 0 to 2",
         ),
         ("new_compositions", "000 t7 .\t000 {t7(000)}\t0 1 -1", "attention '0 1 -1' is not a row of positions"),
+        ("new_compositions", "000 t7 .\t000 {t7(000)}\t0 1 " + "9" * 5000, "is not a row of positions"),
+        ("new_compositions", "000 t7 .\t000 {t7(000)}\t0 1 2", "'000 t7 .' stands in train too, so nothing was held out"),
+        ("train", "<eos> t7 .\t<eos> 000\t0 1 2", "unknown token '<eos>'; inputs are strings of 0 and 1"),
         ("new_compositions", "000 t7 .\t000 {t7(000)}\t0 1", "2 attention indices, expected 3"),
         ("heldout_tables", "000 t7 .\t000 {wrong}\t0 1 2", "contradicts the tables, which give"),
         ("heldout_tables", "000 t7\t000 000\t0 1", "source '000 t7' is not `x tA ... .`"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -18,7 +20,8 @@ from tests import tiny
 import partwise as pw
 from partwise.errors import DamagedFile, InputError
 from partwise.tasks import lookup_tables
-from partwise.training import run
+from partwise.training import data, evaluate, run
+from partwise.training.objectives import task_loss
 
 ROOT = Path(__file__).parents[2]
 
@@ -143,3 +146,56 @@ def test_a_task_without_rows_to_select_on_is_refused_before_anything_is_written(
     with pytest.raises(InputError, match="it must hold validation, on which epochs are selected"):
         run.train(blind, tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_members_that_cannot_train_together_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    spec = tiny.spec(members=2)
+    other = lookup_tables.generate(
+        lookup_tables.Options(tables=3, bits=2, heldout_tables=1, heldout_compositions=2, validation_rows=1)
+    )
+    wide = lookup_tables.generate()
+    misspelt = dataclasses.replace(spec.plans[0], frozen=("encodr",))
+    faulty = {
+        "1 tasks for 2 members": dataclasses.replace(spec, tasks=spec.tasks[:1]),
+        "found twice: m0": dataclasses.replace(spec, plans=(spec.plans[0],) * 2),
+        "as many rows in train as each other; found": dataclasses.replace(spec, tasks=(spec.tasks[0], other)),
+        "tasks with the same words": dataclasses.replace(spec, tasks=(spec.tasks[0], wide)),
+        "unknown part of the model 'encodr'. Did you mean 'encoder'": dataclasses.replace(
+            spec, plans=(misspelt, spec.plans[1])
+        ),
+    }
+    for message, wrong in faulty.items():
+        with pytest.raises(InputError, match=re.escape(message)):
+            run.train(wrong, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_finished_run_does_not_pass_for_another(alone: Path) -> None:
+    with pytest.raises(InputError, match=r"another run is here; config.learning_rate"):
+        run.train(tiny.spec(learning_rate=0.02), alone)
+
+
+def test_a_kill_before_the_first_epoch_is_survived(tmp_path: Path, alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run._Trainer, "_train_epoch", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run.train(tiny.spec(), tmp_path / "run")
+    first = (tmp_path / "run" / "checkpoints" / "epoch-0000").stat().st_ino
+    run.train(tiny.spec(), tmp_path / "run")
+    assert (tmp_path / "run" / "checkpoints" / "epoch-0000").stat().st_ino == first  # never written twice: `last` pointed to it
+    one, other = (pw.load(folder / "checkpoints" / "last") for folder in (tmp_path / "run", alone))
+    assert torch.equal(one.store, other.store)
+
+
+def test_loss_over_chunks_is_the_loss_over_all_rows(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    population = pw.load(alone / "checkpoints" / "last")
+    rows = data.stack(tiny.spec().tasks, "train")
+    whole = evaluate.accuracy_and_loss(population, rows)
+    monkeypatch.setattr(evaluate, "_CHUNK", 5)
+    for one, other in zip(whole, evaluate.accuracy_and_loss(population, rows), strict=True):
+        torch.testing.assert_close(one, other)
+    output = population.architecture.forward(population.weights(), rows.source, rows.source_length, rows.steps)
+    torch.testing.assert_close(whole[1], task_loss(output.logits, rows.target, rows.counts))

@@ -6,10 +6,12 @@ time step it addresses one value. A pass without a tap pays nothing; there are n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 import torch
 from torch import Tensor
+
+from partwise.errors import InputError, unknown
 
 Tap = Callable[[str, int, Tensor], Tensor]
 
@@ -19,11 +21,24 @@ def untouched(site: str, step: int, value: Tensor) -> Tensor:
     return value
 
 
+def begin(tap: Tap, sites: Collection[str]) -> None:
+    """What a forward pass does first: a tap on a site that the model does not have is an error; a recorder starts anew."""
+    for site in getattr(tap, "sites", ()):
+        if site not in sites:
+            raise unknown("site", site, sites)
+    if isinstance(tap, Recorder):
+        tap.clear()
+
+
 class Recorder:
-    """A tap that keeps the values of some sites: `recorder["encoder.hidden"]` has dims (..., time, unit)."""
+    """A tap that keeps the values of some sites in one pass: `recorder["encoder.hidden"]` has dims (..., time, unit)."""
 
     def __init__(self, sites: Iterable[str]) -> None:
-        self._values: dict[str, list[Tensor]] = {site: [] for site in sites}
+        self.sites = tuple(sites)
+        self.clear()
+
+    def clear(self) -> None:
+        self._values: dict[str, list[Tensor]] = {site: [] for site in self.sites}
 
     def __call__(self, site: str, step: int, value: Tensor) -> Tensor:
         if site in self._values:
@@ -31,6 +46,8 @@ class Recorder:
         return value
 
     def __getitem__(self, site: str) -> Tensor:
+        if not self._values.get(site):
+            raise InputError(f"nothing was recorded at {site!r}; run a forward pass with this recorder on that site first")
         return torch.stack(self._values[site], dim=-2)
 
 
@@ -38,8 +55,8 @@ class Replace:
     """A tap that replaces the value of one site at one step, or at every step (`step=None`)."""
 
     def __init__(self, site: str, change: Callable[[Tensor], Tensor], step: int | None = None) -> None:
-        self.site, self.change, self.step = site, change, step
+        self.sites, self.change, self.step = (site,), change, step
 
     def __call__(self, site: str, step: int, value: Tensor) -> Tensor:
-        hit = site == self.site and self.step in (None, step)
+        hit = site == self.sites[0] and self.step in (None, step)
         return self.change(value) if hit else value

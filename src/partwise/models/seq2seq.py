@@ -20,7 +20,7 @@ from partwise.errors import InputError, unknown
 from partwise.layers import initialise, recurrence
 from partwise.layers.attention import attend
 from partwise.layers.initialise import Parameter
-from partwise.layers.tap import Tap, untouched
+from partwise.layers.tap import Tap, begin, untouched
 from partwise.layers.weights import Weights
 from partwise.tasks._encoding import START_ID
 
@@ -97,6 +97,7 @@ class Seq2Seq:
         tap: Tap = untouched,
     ) -> Output:
         """Read `source`, then write `steps` words; where `teacher_forcing`, each is written after the true words `forced`."""
+        begin(tap, self.sites())
         readable = torch.arange(source.shape[-1], device=source.device) < source_length.unsqueeze(-1)
         encoded, state = self._encode(weights, source, readable, tap)
         keys = weights.linear("attention.key", encoded)

@@ -70,7 +70,13 @@ class Chapter:
         words += ["--device", asked["device"]]
         if "read from" in json.dumps(asked.get("data", "")):
             words += ["--data-dir DIR"]
+        words += ["--parts", ",".join(self.provenance["parts"])]
         return " ".join(map(str, words))
+
+    @property
+    def made(self) -> dict[str, Any]:
+        """What computed the parts (the first one, where they differ: each part's own is in the details)."""
+        return dict(next(iter(self.provenance["parts"].values()))["made"])
 
     @property
     def seconds(self) -> float:
@@ -80,31 +86,31 @@ class Chapter:
 def write(folders: Sequence[Path], target: Path, *, png: bool = False) -> Path:
     """Draw the figures of every study into its folder, and the page over all of them to `target`."""
     chapters = [_chapter(folder) for folder in folders]
+    if target.is_dir() or not target.absolute().parent.is_dir():
+        raise InputError(f"--out {target}: must be a file in a folder that exists, for example report.html")
     for folder, chapter in zip(folders, chapters, strict=True):
         _write_figures(chapter.figures, folder / "figures", png)
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     shown = {"number": number, "interval": interval, "sentence": sentence}
-    environment.filters |= shown | {"csv": _csv, "panel": for_page, "duration": _duration}
+    environment.filters |= shown | {"csv": _csv, "inline": for_page, "duration": _duration}
     template = environment.from_string(resources(__package__).joinpath("page.html.j2").read_text("utf-8"))
     files.write_text(target, template.render(chapters=chapters, verdicts=VERDICTS))
     return target
 
 
 def _chapter(folder: Path) -> Chapter:
-    if not (folder / "claims.json").is_file() or not (folder / _runner.STATE).is_file():
-        raise InputError(f"{folder}: no finished study here (claims.json is missing); run `partwise study ... --out {folder}`")
+    claims, provenance = _runner.read_judged(folder)
     config = files.read_sealed(folder / _runner.NOTE)["config"]
     study = _runner.find(config["study"])
     results = _runner.read_results(folder)
-    claims = json.loads((folder / "claims.json").read_text("utf-8"))
     drawn = importlib.import_module(f"partwise.reports.chapters.{study.name.replace('-', '_')}")
     return Chapter(
         study,
         config,
         claims,
-        json.loads((folder / "provenance.json").read_text("utf-8")),
+        provenance,
         drawn.figures(results),
         drawn.remarks(results, claims),
         drawn.tables(results),

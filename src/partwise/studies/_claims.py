@@ -2,7 +2,8 @@
 
 A rule says which values of the quantity would bear the claim out. The verdict follows from the 95 % interval alone:
 `replicated` if the whole interval lies inside, `not replicated` if it lies wholly outside, else `inconclusive`.
-With fewer than five models preset `paper` never says `replicated`; preset `quick` leaves claims of size out (`not run`).
+With fewer than five models preset `paper` never says `replicated`, with fewer than three preset `quick` does not; `quick`
+leaves claims of size out (`not run`).
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ import xarray as xr
 
 from partwise.studies._statistics import t_interval
 
-MODELS_FOR_PAPER = 5
+FEWEST_MODELS = {"quick": 3, "paper": 5}  # with fewer, no claim is replicated
 Values = Callable[[Mapping[str, xr.Dataset]], Sequence[float]]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """The claim holds for values from `low` to `high`."""
+    """The claim holds for values above `low` (or at it, where `closed`) and up to `high`."""
 
     low: float = -math.inf
     high: float = math.inf
+    closed: bool = False
 
     def __str__(self) -> str:
         if self.high == math.inf:
@@ -37,11 +39,14 @@ class Rule:
 
     def verdict(self, interval: tuple[float, float]) -> str:
         low, high = interval
-        if self.low < low and high <= self.high:
+        if self._reaches(low) and high <= self.high:
             return "replicated"
-        if high <= self.low or low > self.high:
+        if not self._reaches(high) or low > self.high:
             return "not replicated"
         return "inconclusive"
+
+    def _reaches(self, value: float) -> bool:
+        return value >= self.low if self.closed else value > self.low
 
 
 def above(bound: float) -> Rule:
@@ -54,7 +59,7 @@ def at_most(bound: float) -> Rule:
 
 def near(published: float, margin: float) -> Rule:
     """Equivalence: the same value as published, up to a margin that we call small beforehand."""
-    return Rule(low=round(published - margin, 6), high=round(published + margin, 6))
+    return Rule(low=round(published - margin, 6), high=round(published + margin, 6), closed=True)
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,6 @@ class Claim:
         if interval is None:
             return row | {"verdict": "inconclusive"}
         verdict = self.rule.verdict(interval)
-        if verdict == "replicated" and preset == "paper" and len(values) < MODELS_FOR_PAPER:
+        if verdict == "replicated" and len(values) < FEWEST_MODELS[preset]:
             verdict = "inconclusive"
         return row | {"interval": list(interval), "verdict": verdict}

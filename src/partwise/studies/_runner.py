@@ -1,7 +1,7 @@
 """What all studies share: the output folder and its resume rules, the parts in order, verdicts, and the files outsiders read.
 
 1. Check every setting, read the data; nothing is written before both are good.
-2. Open the folder: start where it is empty, go on where it is ours and means the same, refuse anything else.
+2. Lock the folder: start where it is empty, go on where it is ours and means the same, refuse anything else.
 3. Compute the parts that are not done yet; write their labelled results.
 4. Judge every claim on the results that are there; write claims.json and provenance.json.
 """
@@ -21,7 +21,8 @@ from partwise import files, provenance, registry
 from partwise.errors import InputError, unknown
 from partwise.studies._contract import Prepared, Settings, Study
 
-NOTE, STATE = "study.json", "state.json"
+NOTE, STATE, CLAIMS, PROVENANCE = "study.json", "state.json", "claims.json", "provenance.json"
+_LARGEST_SEED = 2**31 - 1  # what a netCDF file can hold
 
 
 def find(name: str) -> Study:
@@ -35,12 +36,22 @@ def run(study: Study, settings: Settings, out: Path, *, resume: bool) -> bool:
     faults = list(_faults(study, settings))
     if faults:
         raise InputError.of(faults)
+    provenance.commit()  # now: later the checkout may have moved on
     prepared = study.prepare(settings)
     config = files.json_ready(_config(study, settings, prepared))
-    groups = _open(out, config, settings.groups, resume)
-    if groups != settings.groups:  # how members were grouped when the study began decides the last bits of its numbers
-        prepared = study.prepare(replace(settings, groups=groups))
-    with files.locked(out):
+    _groups(out, config, resume)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        lock = files.locked(out)
+    except OSError as error:
+        raise InputError(f"--out {out}: cannot be written ({error.strerror}); choose another folder") from None
+    with lock:
+        groups = _groups(out, config, resume)
+        if groups is None:
+            groups = settings.groups
+            files.write_sealed(out / NOTE, {"config": config, "groups": groups})
+        if groups != settings.groups:  # how members were grouped at the start decides the last bits of their numbers
+            prepared = study.prepare(replace(settings, groups=groups))
         return _compute(study, settings, prepared, config, out)
 
 
@@ -59,6 +70,8 @@ def _faults(study: Study, settings: Settings) -> Iterable[str]:
         yield f"--seeds is {settings.seeds}; it must be 1 or more"
     if settings.seed < 0:
         yield f"--seed is {settings.seed}; it must be 0 or more"
+    if settings.seed + settings.seeds > _LARGEST_SEED:
+        yield f"--seed is {settings.seed}; with --seeds {settings.seeds} it must stay below {_LARGEST_SEED}"
     if settings.device not in ("cpu", "cuda"):
         yield str(unknown("device", settings.device, ("cpu", "cuda")))
     elif settings.device == "cuda" and not torch.cuda.is_available():
@@ -74,16 +87,16 @@ def _config(study: Study, settings: Settings, prepared: Prepared) -> dict[str, A
     return {"study": study.name, "preset": settings.preset, **asked, **prepared.describe()}
 
 
-def _open(out: Path, config: dict[str, Any], groups: int, resume: bool) -> int:
-    """Make or check the folder; returns the number of groups that its members are dealt to."""
+def _groups(out: Path, config: dict[str, Any], resume: bool) -> int | None:
+    """The number of groups of a study that may go on in `out`; None for a folder to start in; an error for any other."""
     try:
-        empty = not out.exists() or not any(out.iterdir())
-        if empty:
-            out.mkdir(parents=True, exist_ok=True)
-            files.write_sealed(out / NOTE, {"config": config, "groups": groups})
-            return groups
+        taken = (
+            [path for path in out.iterdir() if path.name != "lock" and not path.name.endswith(".part")] if out.exists() else []
+        )
     except OSError as error:
-        raise InputError(f"--out {out}: cannot be written ({error.strerror}); choose another folder") from None
+        raise InputError(f"--out {out}: cannot be used ({error.strerror}); choose another folder") from None
+    if not taken:
+        return None
     if not resume:
         raise InputError(f"--out {out} is not empty; add --resume to go on there, or choose another folder")
     if not (out / NOTE).is_file():
@@ -109,13 +122,28 @@ def _compute(study: Study, settings: Settings, prepared: Prepared, config: dict[
             hashes[f"{name}.nc"] = files.write_dataset(out / "results" / f"{name}.nc", labelled)
         trained = sum(seconds for run, seconds in _run_seconds(out).items() if run not in known)
         spent = round(max(time.monotonic() - start, trained), 1)
-        done[part] = {"results": hashes, "seconds": spent, "made": provenance.collect()}
+        done[part] = {
+            "results": hashes,
+            "seconds": spent,
+            "made": provenance.collect(device=provenance.device(settings.device)),
+        }
         files.write_sealed(out / STATE, {"parts": done})
     results = read_results(out)
     claims = [claim.judge(study.name, settings.preset, results if claim.part in done else None) for claim in study.claims]
-    files.write_json(out / "claims.json", claims)
-    files.write_json(out / "provenance.json", {"config": config, "parts": done, "written": provenance.collect()})
+    files.write_json(out / CLAIMS, claims)
+    files.write_json(out / PROVENANCE, {"config": config, "parts": done, "judged": provenance.collect()})
+    hashes = {name: files.sha256(out / name) for name in (CLAIMS, PROVENANCE)}
+    files.write_sealed(out / STATE, {"parts": done, "files": hashes})
     return bool(waiting)
+
+
+def read_judged(out: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """(claims, provenance) of a finished study, checked against their hashes."""
+    if not all((out / name).is_file() for name in (CLAIMS, STATE)):
+        raise InputError(f"{out}: no finished study here ({CLAIMS} is missing); run `partwise study ... --out {out}`")
+    for name, digest in files.read_sealed(out / STATE).get("files", {}).items():
+        files.verify(out / name, digest)
+    return json.loads((out / CLAIMS).read_text("utf-8")), json.loads((out / PROVENANCE).read_text("utf-8"))
 
 
 def _run_seconds(out: Path) -> dict[str, float]:

@@ -1,12 +1,14 @@
 """Reader for the published samples: a folder of .tsv files with the columns source, target, attention indices.
 
 1. The tables are read off the rows of train.tsv that hold one table.
-2. Every row of every file is derived again from its source; target and attention must agree.
+2. Every row of every file is derived again from its source. The target must agree; attention may point to any position of the
+   source, since a task may want any alignment. No row of train may stand in another file.
 3. All faults are reported together, each with its file and line.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from partwise.errors import InputError
@@ -16,6 +18,7 @@ from partwise.tasks._lookup_rows import Tables, row
 REQUIRED = ("train", "validation", "heldout_inputs", "heldout_compositions", "heldout_tables", "new_compositions")
 OPTIONAL = ("longer_compositions_seen", "longer_compositions_incremental", "longer_compositions_new")
 _SHOWN = 5
+_BITS = re.compile("[01]+")
 
 Line = tuple[str, list[str], list[str], list[str]]  # place, source, target, attention
 
@@ -29,11 +32,20 @@ def read(folder: Path) -> tuple[Tables, dict[str, list[Example]]]:
     faults: list[str] = []
     lines = {split: _lines(folder / f"{split}.tsv", faults) for split in present}
     tables = _tables(lines["train"], faults)
+    _nothing_in_two_places(lines, faults)
     rows = {split: [made for line in lines[split] if (made := _row(tables, line, faults))] for split in present}
     if faults:
         more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
         raise InputError("; ".join(faults[:_SHOWN]) + more)
     return tables, rows
+
+
+def _nothing_in_two_places(lines: dict[str, list[Line]], faults: list[str]) -> None:
+    trained = {tuple(source) for _, source, _, _ in lines["train"]}
+    for split in lines:
+        for place, source, _, _ in lines[split] if split != "train" else ():
+            if tuple(source) in trained:
+                faults.append(f"{place}: {' '.join(source)!r} stands in train too, so nothing was held out")
 
 
 def _lines(path: Path, faults: list[str]) -> list[Line]:
@@ -44,14 +56,14 @@ def _lines(path: Path, faults: list[str]) -> list[Line]:
     lines: list[Line] = []
     for number, line in enumerate(text.splitlines(), start=1):
         columns = line.split("\t")
-        place = f"{path.name}:{number}"
+        place = f"{path.parent.name}/{path.name}:{number}"
         if len(columns) != 3:
             faults.append(f"{place}: {len(columns)} columns, expected 3 (source, target, attention indices)")
             continue
         source, target, attention = (column.split(" ") for column in columns)
         lines.append((place, source, target, attention))
     if not lines and not faults:
-        faults.append(f"{path.name}: no rows")
+        faults.append(f"{path.parent.name}/{path.name}: no rows")
     return lines
 
 
@@ -63,6 +75,9 @@ def _tables(train: list[Line], faults: list[str]) -> Tables:
             if found.setdefault(name, {}).setdefault(x, target[1]) != target[1]:
                 faults.append(f"{place}: {name}({x}) is {target[1]} here and {found[name][x]} before")
     inputs = {x for table in found.values() for x in table}
+    odd = sorted(x for x in inputs if not _BITS.fullmatch(x))
+    if odd:
+        faults.append(f"train.tsv: unknown token {odd[0]!r}; inputs are strings of 0 and 1")
     for name, table in found.items():
         gone = sorted(inputs - set(table))
         if gone:
@@ -100,7 +115,7 @@ def _row(tables: Tables, line: Line, faults: list[str]) -> Example | None:
 
 
 def _attention(place: str, written: list[str], sources: int, steps: int, faults: list[str]) -> tuple[int, ...] | None:
-    if not all(index.isascii() and index.isdigit() for index in written):
+    if not all(index.isascii() and index.isdigit() and len(index) < 6 for index in written):
         faults.append(f"{place}: attention {' '.join(written)!r} is not a row of positions")
         return None
     indices = tuple(int(index) for index in written)

@@ -44,8 +44,12 @@ def save(folder: Path, population: Population, more: Mapping[str, Mapping[str, T
             **facts,
         },
     )
-    shutil.rmtree(folder, ignore_errors=True)
-    part.replace(folder)
+    old = folder.with_name(f".{folder.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.exists():
+        folder.rename(old)
+    part.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def load(path: str | Path) -> Population:

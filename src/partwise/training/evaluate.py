@@ -10,7 +10,7 @@ from torch import Tensor
 
 from partwise.population import Population
 from partwise.training.data import Rows
-from partwise.training.objectives import row_is_right, task_loss
+from partwise.training.objectives import row_is_right, surprise
 
 _CHUNK = 256  # rows at a time, so that long splits fit into memory
 
@@ -20,13 +20,13 @@ def accuracy_and_loss(population: Population, rows: Rows) -> tuple[Float[Tensor,
     """Sequence accuracy and task loss of every member on its rows."""
     weights = population.weights()
     total = rows.source.shape[-2]
-    right, loss = torch.zeros(2, len(population), device=rows.source.device, dtype=population.store.dtype)
+    right = torch.zeros(len(population), device=rows.source.device)
+    loss, counted = torch.zeros(2, len(population), rows.steps, device=rows.source.device)
     for start in range(0, total, _CHUNK):
         part = Rows(**{field.name: getattr(rows, field.name)[:, start : start + _CHUNK] for field in fields(rows)})
         output = population.architecture.forward(weights, part.source, part.source_length, part.steps)
         counts = part.counts
-        real = part.real.sum(dim=-1)
         right = right + (row_is_right(output.chosen, part.target, counts) & part.real).sum(dim=-1)
-        loss = loss + task_loss(output.logits, part.target, counts) * real
-    rows_of_member = rows.real.sum(dim=-1)
-    return right / rows_of_member, loss / rows_of_member
+        loss = loss + torch.where(counts, surprise(output.logits, part.target), 0.0).sum(dim=-2)
+        counted = counted + counts.sum(dim=-2)
+    return right / rows.real.sum(dim=-1), (loss / counted.clamp_min(1)).sum(dim=-1)

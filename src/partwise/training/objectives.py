@@ -20,9 +20,14 @@ def task_loss(
     counts: Bool[Tensor, "*member row time"],
 ) -> Float[Tensor, "*member"]:
     """Negative log-probability of the target words."""
-    log_probability = torch.log_softmax(logits, dim=-1)
-    of_target = log_probability.gather(-1, target.unsqueeze(-1)).squeeze(-1)
-    return _sum_of_step_means(-of_target, counts)
+    return _sum_of_step_means(surprise(logits, target), counts)
+
+
+def surprise(
+    logits: Float[Tensor, "*member row time word"], target: Int[Tensor, "*member row time"]
+) -> Float[Tensor, "*member row time"]:
+    """Minus the log-probability of each target word."""
+    return -torch.log_softmax(logits, dim=-1).gather(-1, target.unsqueeze(-1)).squeeze(-1)
 
 
 def guidance_loss(

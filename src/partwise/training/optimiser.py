@@ -1,7 +1,8 @@
 """Adam over the rows of a population's store, with a gradient clip, frozen parts, and a stop for members that diverge.
 
 1. Zero the gradients of frozen parts, so that they are no part of the norm.
-2. A member whose gradient is not finite stops here: no update now or later; the others go on.
+2. A member whose gradient is not finite stops here: no update now or later; the others go on. (On CUDA, where a captured step
+   cannot look at values, its weights become NaN instead, and it is found at the end of the epoch.)
 3. Scale each member's gradient so that its norm is at most `clip`.
 4. Adam, one row a member. Rows, gradients and moments are contiguous, which PyTorch's fused Adam silently needs.
 5. Put frozen parts back to the very bits they had: momentum moves a parameter even when its gradient is zero.
@@ -60,7 +61,8 @@ class MemberAdam:
             self.gradients.masked_fill_(self.frozen, 0.0)
         norms = torch.linalg.vector_norm(self.gradients, dim=1)
         if self.store.is_cuda:  # inside a captured graph nothing may depend on a value: always scale, look later
-            self.gradients.mul_((self.clip / (norms + 1e-6)).clamp_max(1.0).unsqueeze(1))
+            scale = (self.clip / (norms + 1e-6)).clamp_max(1.0)
+            self.gradients.mul_(torch.where(torch.isfinite(norms), scale, torch.nan).unsqueeze(1))
         else:
             self._stop_diverged(norms)
             self._scale_long(norms)

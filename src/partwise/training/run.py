@@ -25,7 +25,7 @@ import xarray as xr
 from partwise import files, provenance
 from partwise.errors import DamagedFile, InputError
 from partwise.models._contract import Architecture
-from partwise.population import Population
+from partwise.population import Layout, Population
 from partwise.tasks._contract import Task
 from partwise.tasks._encoding import Vocabulary
 from partwise.training import checkpoint, data
@@ -62,29 +62,45 @@ class RunSpec:
             "device": self.device,
         }
 
+    def check(self) -> None:
+        """Everything that could stop the run later, before its folder exists."""
+        if len(self.tasks) != len(self.plans):
+            raise InputError(
+                f"{len(self.tasks)} tasks for {len(self.plans)} members; each member needs its own (or the same again)"
+            )
+        names = [plan.member.name for plan in self.plans]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise InputError(f"members need names of their own; found twice: {', '.join(twice)}")
+        layout = Layout(self.architecture.parameters())
+        for plan in self.plans:
+            layout.select(plan.frozen)
+        words = {(task.source_words, task.target_words) for task in self.tasks}
+        if len(words) > 1:
+            raise InputError("the members of one population need tasks with the same words; found several vocabularies")
+        for task in self.tasks:
+            missing = {_TRAIN, SELECT_ON, *self.watched} - set(task.splits)
+            if missing:
+                raise InputError(
+                    f"task {task.name} ({task.origin}) has no rows for {', '.join(sorted(missing))}; training needs {_TRAIN}, "
+                    f"selection needs {SELECT_ON}, and every watched split must have rows"
+                )
+        sizes = sorted({len(task.splits[_TRAIN]) for task in self.tasks})
+        if len(sizes) > 1:
+            raise InputError(f"the members of one population need as many rows in {_TRAIN} as each other; found {sizes}")
+        if SELECT_ON not in self.watched:
+            raise InputError(f"watched is {self.watched}; it must hold {SELECT_ON}, on which epochs are selected")
+
 
 def train(spec: RunSpec, folder: Path, report: Report = lambda _: None) -> None:
     """Bring the run in `folder` to its end, from wherever it is."""
-    _check_splits(spec)
+    spec.check()
     folder.mkdir(parents=True, exist_ok=True)
-    if is_done(folder):
-        report(spec.config.epochs)
-        return
     with files.locked(folder):
         _write_down(spec, folder)
-        _Trainer(spec, folder).go(report)
-
-
-def _check_splits(spec: RunSpec) -> None:
-    for task in spec.tasks:
-        missing = {_TRAIN, SELECT_ON, *spec.watched} - set(task.splits)
-        if missing:
-            raise InputError(
-                f"task {task.name} ({task.origin}) has no rows for {', '.join(sorted(missing))}; training needs {_TRAIN}, "
-                f"selection needs {SELECT_ON}, and every watched split must have rows"
-            )
-    if SELECT_ON not in spec.watched:
-        raise InputError(f"watched is {spec.watched}; it must hold {SELECT_ON}, on which epochs are selected")
+        if not is_done(folder):
+            _Trainer(spec, folder).go(report)
+    report(spec.config.epochs)
 
 
 def is_done(folder: Path) -> bool:
@@ -99,7 +115,7 @@ def _write_down(spec: RunSpec, folder: Path) -> None:
         if found != wanted:
             raise InputError(f"{folder}: another run is here; {'; '.join(files.differences(found, wanted)[:5])}")
     else:
-        files.write_sealed(note, {"spec": wanted, "provenance": provenance.collect(device=spec.device)})
+        files.write_sealed(note, {"spec": wanted, "provenance": provenance.collect(device=provenance.device(spec.device))})
 
 
 class _Trainer:
@@ -127,15 +143,15 @@ class _Trainer:
         self.seconds_before, self.began = 0.0, time.monotonic()
 
     def go(self, report: Report) -> None:
-        start = self._resume()
+        last = self._resume()
         if self.population.store.is_cuda:
             from partwise.training.cuda_graph import GraphedStep
 
             self.step = GraphedStep(self.step, self.spec.config.batch_size)
-        if start == 0:
+        if last is None:
             self._evaluate(0)
             self._save(0)
-        for epoch in range(start + 1, self.spec.config.epochs + 1):
+        for epoch in range((last or 0) + 1, self.spec.config.epochs + 1):
             self._train_epoch(epoch, report)
             self._evaluate(epoch)
             self._select(epoch)
@@ -200,11 +216,11 @@ class _Trainer:
             else:
                 shutil.rmtree(other)
 
-    def _resume(self) -> int:
+    def _resume(self) -> int | None:
         """Load the last complete epoch, if there is one, and say which it is."""
         last = self.checkpoints / "last"
         if not last.is_symlink():
-            return 0
+            return None
         self.population.store.copy_(checkpoint.load(last).store)
         moments = checkpoint.read_tensors(last, "moments")
         self.optimiser.load({name: moments[name] for name in self.optimiser.moments}, moments["alive"])

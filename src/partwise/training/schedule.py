@@ -24,12 +24,6 @@ from partwise.training.run import RunSpec, is_done, train
 Item = TypeVar("Item")
 
 
-def cores() -> int:
-    import joblib
-
-    return int(joblib.cpu_count())
-
-
 def split_evenly(items: Sequence[Item], parts: int) -> list[tuple[Item, ...]]:
     """Deal items out to at most `parts` groups, one after the other: item i goes to group i mod parts."""
     parts = max(1, min(parts, len(items)))
@@ -39,6 +33,8 @@ def split_evenly(items: Sequence[Item], parts: int) -> list[tuple[Item, ...]]:
 def train_all(specs: Mapping[Path, RunSpec], jobs: int, label: str) -> None:
     """Bring every run to its end. Runs that are done cost nothing; interrupted ones go on from their last epoch."""
     total = float(sum(spec.config.epochs * len(spec.plans) for spec in specs.values()))
+    for folder in filter(is_done, specs):
+        train(specs[folder], folder)  # nothing to train; but it must be the run that is meant
     waiting = {folder: spec for folder, spec in specs.items() if not is_done(folder)}
     with Progress(label, total, lambda: _done(specs)):
         if jobs == 1 or len(waiting) <= 1 or any(spec.device != "cpu" for spec in waiting.values()):
@@ -61,15 +57,20 @@ def _train_in_workers(waiting: Mapping[Path, RunSpec], jobs: int) -> None:
 
 
 def _train(spec: RunSpec, folder: Path) -> None:
+    """One thread, wherever it runs: the number of threads decides the last bits of a product."""
+    import torch
+
     keep_freed()
-    folder.mkdir(parents=True, exist_ok=True)
-    train(spec, folder, lambda epochs: files.write_text(folder / "progress", f"{epochs:.3f}"))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        train(spec, folder, lambda epochs: files.write_text(folder / "progress", f"{epochs:.3f}"))
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _train_in_worker(spec: RunSpec, folder: Path, parent: int) -> None:
-    import torch
-
-    torch.set_num_threads(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the parent, which ends its workers
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     _train(spec, folder)
@@ -85,7 +86,9 @@ def _done(specs: Mapping[Path, RunSpec]) -> float:
     """Member-epochs finished, read from what the runs write beside their checkpoints."""
     total = 0.0
     for folder, spec in specs.items():
-        note = folder / "progress"
-        epochs = float(note.read_text() or 0) if note.is_file() else 0.0
+        try:
+            epochs = float((folder / "progress").read_text())
+        except (OSError, ValueError):  # not begun; it is only what the bar shows
+            epochs = 0.0
         total += (spec.config.epochs if is_done(folder) else epochs) * len(spec.plans)
     return total

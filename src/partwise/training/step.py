@@ -27,19 +27,19 @@ class TrainingStep:
         self.weights = PostponedWeights(population.parameters, gradients)
         self.totals = torch.zeros(2, len(population), device=population.store.device)
 
-    def __call__(self, indices: Int[Tensor, "member batch"], forced: Bool[Tensor, " member"]) -> None:
+    def __call__(self, indices: Int[Tensor, "member batch"], force: Bool[Tensor, " member"]) -> None:
         batch = self.rows.take(indices)
-        loss, right = self._losses(batch, forced)
+        loss, right = self._losses(batch, force)
         loss.sum().backward()
         self.weights.collect()
         self.optimiser.step()
         self.totals[0] += loss.detach()
         self.totals[1] += right
 
-    def _losses(self, batch: Rows, forced: Tensor) -> tuple[Float[Tensor, " member"], Float[Tensor, " member"]]:
+    def _losses(self, batch: Rows, force: Tensor) -> tuple[Float[Tensor, " member"], Float[Tensor, " member"]]:
         """Each member's loss on the batch, and how many of its rows came out right."""
         output = self.population.architecture.forward(
-            self.weights, batch.source, batch.source_length, batch.steps, batch.target, forced.unsqueeze(-1)
+            self.weights, batch.source, batch.source_length, batch.steps, batch.target, force.unsqueeze(-1)
         )
         counts = batch.counts
         loss = task_loss(output.logits, batch.target, counts)

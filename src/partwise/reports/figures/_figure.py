@@ -21,6 +21,8 @@ from matplotlib.figure import Figure as Canvas
 
 INK, FAINT = "#010203", "#020304"  # stand-ins for var(--ink) and var(--faint)
 COLOURS = {"baseline": "#3b76b8", "guided": "#e07b26"}
+MARKERS = {"baseline": "o", "guided": "s"}  # colour is never the only difference
+LINES = {"baseline": (0, (5, 1.5)), "guided": "-"}
 _STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 9,
@@ -83,10 +85,10 @@ def for_file(one: Panel) -> str:
     return one.svg.replace(INK, "#222222").replace(FAINT, "#999999")
 
 
-def for_page(one: Panel) -> str:
+def for_page(one: Panel, prefix: str) -> str:
     """The panel as a part of a page: no XML prologue, ids unique on it, a text for screen readers, the page's colours."""
     svg = one.svg[one.svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{one.name}-", svg)
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-{one.name}-", svg)
     svg = svg.replace(INK, "var(--ink, #222)").replace(FAINT, "var(--faint, #999)")
     return svg.replace("<svg ", f'<svg role="img" aria-label="{html.escape(one.says)}" ', 1)

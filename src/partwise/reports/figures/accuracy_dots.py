@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-from partwise.reports.figures._figure import COLOURS, INK, Figure, drawing, panel
+from partwise.reports.figures._figure import COLOURS, INK, MARKERS, Figure, drawing, panel
 
 Published = Mapping[str, Mapping[str, Sequence[float]]]
 
@@ -21,7 +21,9 @@ def accuracy_dots(final: xr.Dataset, names: dict[str, str], published: Published
             for side, (arm, colour) in zip((-0.14, 0.14), COLOURS.items(), strict=True):
                 values = final.accuracy.sel(weights="selected", split=split).values[final.arm.values == arm]
                 spread = np.linspace(-0.05, 0.05, len(values)) if len(values) > 1 else np.zeros(1)
-                axes.plot(place + side + spread, values, "o", color=colour, alpha=0.75, label=arm if place == 0 else None)
+                axes.plot(
+                    place + side + spread, values, MARKERS[arm], color=colour, alpha=0.75, label=arm if place == 0 else None
+                )
                 theirs = float(np.mean(published[arm][split]))
                 label = "published mean" if place == 0 and arm == "guided" else None
                 axes.plot(place + side, theirs, "D", markerfacecolor="none", markeredgecolor=INK, markersize=9, label=label)

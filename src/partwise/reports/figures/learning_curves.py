@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from partwise.reports.figures._figure import COLOURS, Figure, Panel, drawing, panel
+from partwise.reports.figures._figure import COLOURS, LINES, Figure, Panel, drawing, panel
 from partwise.studies._statistics import t_interval
 
 
@@ -29,11 +29,11 @@ def _panel(history: xr.Dataset, split: str, title: str) -> Panel:
             curves = history.accuracy.sel(split=split).values[:, history.arm.values == arm]
             mean = np.nanmean(curves, axis=1)
             axes.plot(history.epoch, curves, color=colour, linewidth=0.6, alpha=0.45)
-            axes.plot(history.epoch, mean, color=colour, linewidth=2, label=arm)
+            axes.plot(history.epoch, mean, color=colour, linewidth=2, linestyle=LINES[arm], label=arm)
             intervals = [t_interval(row[np.isfinite(row)].tolist()) for row in curves]
             low, high = np.array([interval or (np.nan, np.nan) for interval in intervals]).T
             axes.fill_between(history.epoch, low.clip(0, 1), high.clip(0, 1), color=colour, alpha=0.15, linewidth=0)
             ends.append(f"{arm} models end at {mean[-1]:.2f}")
         axes.set(title=title, ylim=(-0.03, 1.03), xlabel="epoch", ylabel="sequence accuracy")
-        axes.legend(loc="upper left", fontsize=8, handlelength=1.2)
+        axes.legend(loc="upper left", fontsize=8, handlelength=2)
         return panel(axes, f"learning-curves-{split}", f"Learning curves on {title.lower()}: {' and '.join(ends)} on average.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from partwise.reports.figures._figure import COLOURS, Figure, Panel, drawing, panel
+from partwise.reports.figures._figure import COLOURS, MARKERS, Figure, Panel, drawing, panel
 
 FACTORS = ("full_focus", "initialisation", "teacher_forcing")
 
@@ -35,7 +35,7 @@ def _panel(grid: xr.Dataset, cells: list[tuple[str, str, float]], split: str, ti
             inside = np.all([grid[name].values == value for name, value in zip(FACTORS, cell, strict=True)], axis=0)
             for side, (arm, colour) in zip((-0.13, 0.13), COLOURS.items(), strict=True):
                 values = grid.accuracy.sel(weights="selected", split=split).values[inside & (grid.arm.values == arm)]
-                axes.plot(values, np.full(len(values), place + side), "o", color=colour, alpha=0.6, markersize=4.5,
+                axes.plot(values, np.full(len(values), place + side), MARKERS[arm], color=colour, alpha=0.6, markersize=4.5,
                           label=arm if place == 0 else None)  # fmt: skip
                 words.append(f"{cell_name(cell)}, {arm}: {np.nanmean(values):.2f}")
         axes.set_yticks(range(len(cells)), [cell_name(cell) for cell in cells])

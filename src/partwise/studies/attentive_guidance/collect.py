@@ -34,11 +34,13 @@ class Trained:
 
     def _joined(self, which: int) -> xr.Dataset:
         joined = xr.concat([run.results(folder)[which] for folder in self.folders], "member")
-        members = self.population().members
+        members = [
+            member for folder in self.folders for member in checkpoint.read_facts(folder / "checkpoints" / "last")["members"]
+        ]
         labels = {
-            "arm": [str(member.labels["arm"]) for member in members],
-            "seed": [member.seed for member in members],
-            "split_seed": [int(member.labels["split_seed"]) for member in members],
+            "arm": [str(member["labels"]["arm"]) for member in members],
+            "seed": [int(member["seed"]) for member in members],
+            "split_seed": [int(member["labels"]["split_seed"]) for member in members],
         }
         joined = joined.assign_coords({name: ("member", values) for name, values in labels.items()})
         return joined.sortby(["arm", "seed", "split_seed"])

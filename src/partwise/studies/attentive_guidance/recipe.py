@@ -74,7 +74,13 @@ class AttentiveGuidance(Prepared):
 
     def __init__(self, settings: Settings) -> None:
         self.settings, self.preset = settings, PRESETS[settings.preset]
+        if "spread" in settings.parts and settings.seeds < 2:
+            parts = ",".join(part for part in settings.parts if part != "spread")
+            raise InputError(
+                f"part spread compares seeds and needs --seeds 2 or more; else leave it out: --parts {parts or 'behaviour'}"
+            )
         self.tasks = {seed: self._task(seed) for seed in settings.all_seeds}
+        self._spec(PUBLISHED, tuple(self._diagonal(PUBLISHED))).check()
 
     def _task(self, seed: int) -> Task:
         if self.settings.data_dir is None:
@@ -120,7 +126,8 @@ class AttentiveGuidance(Prepared):
     def _star(self) -> list[MemberPlan]:
         """From the first seed and split: every other seed on that split, and every other split under that seed."""
         first, *others = self.settings.all_seeds
-        pairs = [*((seed, first) for seed in others), *((first, split) for split in others)]
+        splits = {task.fingerprint(): seed for seed, task in reversed(self.tasks.items())}  # published samples come round again
+        pairs = [*((seed, first) for seed in others), *((first, split) for split in sorted(splits.values()) if split != first)]
         return [self._plan(arm, seed, split, PUBLISHED) for seed, split in pairs for arm in ARMS]
 
     def _plan(self, arm: str, seed: int, split: int, cell: Cell) -> MemberPlan:
