@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable
 
 import torch
-from benchmarks import plain_seq2seq
 
+from benchmarks import plain_seq2seq
 from partwise.models.seq2seq import Seq2Seq
 from partwise.population import Member, Population
 from partwise.tasks import lookup_tables

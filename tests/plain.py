@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import torch
-from benchmarks.plain_seq2seq import PlainSeq2Seq
 
+from benchmarks.plain_seq2seq import PlainSeq2Seq
 from partwise.models.seq2seq import Seq2Seq
 from partwise.population import Population
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.plain import plain_copy
 
 from partwise.errors import InputError
 from partwise.layers.tap import Recorder, Replace
 from partwise.models.seq2seq import Seq2Seq
 from partwise.population import Member, Population
+from tests.plain import plain_copy
 
 EVERY = [
     {},

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests import tiny
 
 from partwise.population import Population
 from partwise.training import data, run
 from partwise.training.optimiser import MemberAdam
 from partwise.training.step import TrainingStep
+from tests import tiny
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
 

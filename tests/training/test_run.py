@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
-from tests import tiny
 
 import partwise as pw
 from partwise.errors import DamagedFile, InputError
 from partwise.tasks import lookup_tables
 from partwise.training import data, evaluate, run
 from partwise.training.objectives import task_loss
+from tests import tiny
 
 ROOT = Path(__file__).parents[2]
 

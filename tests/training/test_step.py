@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import pytest
 import torch
-from benchmarks import plain_seq2seq
-from tests.plain import plain_copy, plain_parameters
 
+from benchmarks import plain_seq2seq
 from partwise.models.seq2seq import Seq2Seq
 from partwise.population import Member, Population
 from partwise.tasks import lookup_tables
 from partwise.training import data
 from partwise.training.optimiser import MemberAdam
 from partwise.training.step import TrainingStep
+from tests.plain import plain_copy, plain_parameters
 
 MEMBERS = 10
 GUIDANCE = [float(i % 2) for i in range(MEMBERS)]
