@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from partwise.population import Member, Population
     from partwise.training.checkpoint import load
     from partwise.training.config import MemberPlan, TrainingConfig
-    from partwise.training.run import RunSpec, train
+    from partwise.training.run import train
+    from partwise.training.spec import RunSpec
 
 _HOMES = {
     "DamagedFile": "errors",
@@ -27,7 +28,7 @@ _HOMES = {
     "Population": "population",
     "Recorder": "layers.tap",
     "Replace": "layers.tap",
-    "RunSpec": "training.run",
+    "RunSpec": "training.spec",
     "Seq2Seq": "models.seq2seq",
     "TrainingConfig": "training.config",
     "attention_map": "methods.attention_map",

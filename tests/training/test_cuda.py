@@ -10,6 +10,7 @@ import torch
 from partwise.population import Population
 from partwise.training import data, run
 from partwise.training.optimiser import MemberAdam
+from partwise.training.spec import RunSpec
 from partwise.training.step import TrainingStep
 from tests import tiny
 
@@ -40,6 +41,6 @@ def test_a_run_on_cuda_equals_the_run_on_the_cpu(tmp_path: Path) -> None:
     settings = {"epochs": 3, "keep": ()}
     for device in ("cpu", "cuda"):
         spec = tiny.spec(**settings)
-        run.train(run.RunSpec(spec.architecture, spec.plans, spec.tasks, spec.config, spec.watched, device), tmp_path / device)
+        run.train(RunSpec(spec.architecture, spec.plans, spec.tasks, spec.config, spec.watched, device), tmp_path / device)
     one, other = (run.results(tmp_path / device)[0].train_loss.values[1:] for device in ("cpu", "cuda"))
     assert other == pytest.approx(one, rel=0.05)

@@ -21,6 +21,7 @@ from partwise.errors import DamagedFile, InputError
 from partwise.tasks import lookup_tables
 from partwise.training import data, evaluate, run
 from partwise.training.objectives import task_loss
+from partwise.training.spec import RunSpec
 from tests import tiny
 
 ROOT = Path(__file__).parents[2]
@@ -139,10 +140,10 @@ def test_a_task_without_rows_to_select_on_is_refused_before_anything_is_written(
     bare = lookup_tables.generate(
         lookup_tables.Options(tables=3, bits=2, heldout_tables=1, heldout_compositions=1, validation_rows=0)
     )
-    poor = run.RunSpec(spec.architecture, spec.plans, (bare,), spec.config, spec.watched)
+    poor = RunSpec(spec.architecture, spec.plans, (bare,), spec.config, spec.watched)
     with pytest.raises(InputError, match=r"lookup-tables \(generated, seed 0\) has no rows for validation; training needs"):
         run.train(poor, tmp_path / "run")
-    blind = run.RunSpec(spec.architecture, spec.plans, spec.tasks, spec.config, ("heldout_inputs",))
+    blind = RunSpec(spec.architecture, spec.plans, spec.tasks, spec.config, ("heldout_inputs",))
     with pytest.raises(InputError, match="it must hold validation, on which epochs are selected"):
         run.train(blind, tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -10,11 +10,9 @@ Nothing random needs saving: every draw depends on the member's seed and the epo
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,72 +22,17 @@ import xarray as xr
 
 from partwise import files, provenance
 from partwise.errors import DamagedFile, InputError
-from partwise.models._contract import Architecture
-from partwise.population import Layout, Population
-from partwise.tasks._contract import Task
+from partwise.population import Population
 from partwise.tasks._encoding import Vocabulary
 from partwise.training import checkpoint, data
-from partwise.training.config import MemberPlan, TrainingConfig
 from partwise.training.evaluate import accuracy_and_loss
 from partwise.training.history import History
 from partwise.training.optimiser import MemberAdam
+from partwise.training.spec import SELECT_ON, TRAIN, RunSpec
 from partwise.training.step import TrainingStep
 
-SELECT_ON = "validation"
-_TRAIN = "train"
 Report = Callable[[float], None]
 """Called with the epochs done so far, fractions included."""
-
-
-@dataclass(frozen=True)
-class RunSpec:
-    """Everything that decides what a run computes. `watched` splits are evaluated each epoch, all others at the end."""
-
-    architecture: Architecture
-    plans: tuple[MemberPlan, ...]
-    tasks: tuple[Task, ...]
-    config: TrainingConfig
-    watched: tuple[str, ...]
-    device: str = "cpu"
-
-    def describe(self) -> dict[str, Any]:
-        return {
-            "architecture": checkpoint.describe(self.architecture),
-            "plans": [dataclasses.asdict(plan) for plan in self.plans],
-            "data": [{"origin": task.origin, "fingerprint": task.fingerprint()} for task in self.tasks],
-            "config": dataclasses.asdict(self.config) | {"keep_epochs": list(self.config.keep_epochs)},
-            "watched": list(self.watched),
-            "device": self.device,
-        }
-
-    def check(self) -> None:
-        """Everything that could stop the run later, before its folder exists."""
-        if len(self.tasks) != len(self.plans):
-            raise InputError(
-                f"{len(self.tasks)} tasks for {len(self.plans)} members; each member needs its own (or the same again)"
-            )
-        names = [plan.member.name for plan in self.plans]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise InputError(f"members need names of their own; found twice: {', '.join(twice)}")
-        layout = Layout(self.architecture.parameters())
-        for plan in self.plans:
-            layout.select(plan.frozen)
-        words = {(task.source_words, task.target_words) for task in self.tasks}
-        if len(words) > 1:
-            raise InputError("the members of one population need tasks with the same words; found several vocabularies")
-        for task in self.tasks:
-            missing = {_TRAIN, SELECT_ON, *self.watched} - set(task.splits)
-            if missing:
-                raise InputError(
-                    f"task {task.name} ({task.origin}) has no rows for {', '.join(sorted(missing))}; training needs {_TRAIN}, "
-                    f"selection needs {SELECT_ON}, and every watched split must have rows"
-                )
-        sizes = sorted({len(task.splits[_TRAIN]) for task in self.tasks})
-        if len(sizes) > 1:
-            raise InputError(f"the members of one population need as many rows in {_TRAIN} as each other; found {sizes}")
-        if SELECT_ON not in self.watched:
-            raise InputError(f"watched is {self.watched}; it must hold {SELECT_ON}, on which epochs are selected")
 
 
 def train(spec: RunSpec, folder: Path, report: Report = lambda _: None) -> None:
@@ -135,9 +78,9 @@ class _Trainer:
             config.clip,
             self._frozen(),
         )
-        self.rows = {split: data.stack(spec.tasks, split, device) for split in (_TRAIN, *spec.watched)}
+        self.rows = {split: data.stack(spec.tasks, split, device) for split in (TRAIN, *spec.watched)}
         guidance = torch.tensor([plan.guidance for plan in plans], device=device)
-        self.step: Any = TrainingStep(self.population, self.rows[_TRAIN], guidance, self.optimiser)
+        self.step: Any = TrainingStep(self.population, self.rows[TRAIN], guidance, self.optimiser)
         self.history = History(self.population.names, spec.watched, config.epochs)
         self.best = self.population.store.clone()
         self.seconds_before, self.began = 0.0, time.monotonic()
@@ -166,7 +109,7 @@ class _Trainer:
         return torch.from_numpy(np.stack(masks)).to(self.spec.device)
 
     def _train_epoch(self, epoch: int, report: Report) -> None:
-        total = self.rows[_TRAIN].source.shape[-2]
+        total = self.rows[TRAIN].source.shape[-2]
         device = self.spec.device
         order = torch.from_numpy(data.order(self.seeds, total, self.spec.config.batch_size, epoch)).to(device)
         chances = [plan.teacher_forcing for plan in self.spec.plans]
@@ -241,7 +184,7 @@ class _Trainer:
         selected = Population(self.spec.architecture, self.population.members, self.best, self.population.words)
         checkpoint.save(self.checkpoints / "selected", selected, epoch=chosen.tolist())
         everywhere = set.intersection(*(set(task.splits) for task in self.spec.tasks))
-        splits = [split for split in self.spec.tasks[0].splits if split != _TRAIN and split in everywhere]
+        splits = [split for split in self.spec.tasks[0].splits if split != TRAIN and split in everywhere]
         dead = ~self.optimiser.alive.cpu().numpy()
         accuracy = np.full((2, len(splits), len(self.seeds)), np.nan, np.float32)
         for i, split in enumerate(splits):

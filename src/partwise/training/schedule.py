@@ -19,7 +19,8 @@ from partwise import files
 from partwise.errors import WorkerLost
 from partwise.progress import Progress
 from partwise.training.memory import keep_freed
-from partwise.training.run import RunSpec, is_done, train
+from partwise.training.run import is_done, train
+from partwise.training.spec import RunSpec
 
 Item = TypeVar("Item")
 
