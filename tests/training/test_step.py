@@ -101,12 +101,15 @@ def test_postponed_gradients_equal_vmap_of_autograd(sizes: dict[str, object]) ->
     weights.collect()
     collected = models.layout.views(gradients)
 
-    for i in range(4):
-        own = {name: values[i].clone().requires_grad_() for name, values in models.parameters.items()}
-        single = type(rows)(**{name: getattr(rows, name)[i] for name in rows.__dataclass_fields__})
-        loss_of(PlainWeights(own), single, guidance[i], forced[i]).backward()
-        for name, parameter in own.items():
-            torch.testing.assert_close(collected[name][i], parameter.grad, msg=name, **CLOSE)
+    fields = {name: getattr(rows, name) for name in rows.__dataclass_fields__}
+
+    def loss_of_one(parameters, fields, guidance, forced):  # type: ignore[no-untyped-def]
+        return loss_of(PlainWeights(parameters), type(rows)(**fields), guidance, forced)
+
+    single = {name: values.clone() for name, values in models.parameters.items()}
+    wanted = torch.func.vmap(torch.func.grad(loss_of_one))(single, fields, guidance, forced)
+    for name, gradient in wanted.items():
+        torch.testing.assert_close(collected[name], gradient, msg=name, **CLOSE)
 
 
 def test_no_step_leaves_its_graph_behind() -> None:
