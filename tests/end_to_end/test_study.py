@@ -19,9 +19,15 @@ from partwise.cli import main
 from partwise.studies._claims import above, near
 from partwise.studies.attentive_guidance import STUDY, recipe
 
-TINY = recipe.Preset(hidden=12, batch_size=32, epochs=2, seeds=2, keep_epochs=(0, 1))
+TINY = recipe.Preset(
+    hidden=20, batch_size=32, epochs=2, seeds=2, keep_epochs=(0, 1), components=tuple(recipe.COMPONENTS),
+    directions=tuple(recipe.DIRECTIONS), pairs=2, retrained=1, pruned_retrained=1,
+)  # fmt: skip
 KEYS = {"id", "study", "text", "published", "measured", "interval", "n", "preset", "rule", "verdict"}
-FIGURES = {"accuracy-dots", "learning-curves", "attention-maps", "sensitivity-grid"}
+FIGURES = {
+    "accuracy-dots", "learning-curves", "attention-maps", "sensitivity-grid", "embedding-map", "network", "activation-ranges",
+    "gate-saturation", "functional-groups", "group-rules", "substitution", "pruning", "emergence",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

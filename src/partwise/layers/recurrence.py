@@ -1,9 +1,9 @@
 """GRU and LSTM steps as their equations, in PyTorch's conventions, with every gate a site.
 
-A step takes what its input map and its recurrent map gave (both with their biases) and the old state. The open steps
-are the reference; `gru_step_fast` and `lstm_step_fast` compute the same numbers with a hand-derived backward, and
-tests hold them equal. Note the conventions: the GRU's update gate is 1 where the OLD state is kept (most papers write
-the opposite), and its reset gate acts after the recurrent product.
+A step takes what its input map and its recurrent map gave (both with their biases) and the old state. The open steps are the
+reference. `gru_step_fast` and `lstm_step_fast` compute the same numbers: on the CPU with a hand-derived backward, on CUDA by
+compiling the open equations; tests hold them equal. Note the conventions: the GRU's update gate is 1 where the OLD state is
+kept (most papers write the opposite), and its reset gate acts after the recurrent product.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from partwise.layers.compiled import compiled
 from partwise.layers.tap import Tap, untouched
 from partwise.layers.weights import Weights
 
@@ -67,13 +68,25 @@ def lstm_step(
 
 
 def gru_step_fast(from_input: Gates, from_state: Gates, hidden: State) -> State:
-    """`gru_step` with a hand-derived backward: a third of the kernels, first derivatives only."""
+    """`gru_step` in a third of the kernels or fewer; first derivatives only."""
+    if hidden.is_cuda:
+        return compiled(_gru_untapped)(from_input, from_state, hidden)
     return _FastGru.apply(from_input, from_state, hidden)
 
 
 def lstm_step_fast(from_input: Gates, from_state: Gates, cell: State) -> tuple[State, State]:
-    """`lstm_step` with a hand-derived backward."""
+    """`lstm_step`, likewise."""
+    if cell.is_cuda:
+        return compiled(_lstm_untapped)(from_input, from_state, cell)
     return _FastLstm.apply(from_input, from_state, cell)
+
+
+def _gru_untapped(from_input: Gates, from_state: Gates, hidden: State) -> State:
+    return gru_step(from_input, from_state, hidden, "", 0)
+
+
+def _lstm_untapped(from_input: Gates, from_state: Gates, cell: State) -> tuple[State, State]:
+    return lstm_step(from_input, from_state, cell, "", 0)
 
 
 class _FastGru(torch.autograd.Function):

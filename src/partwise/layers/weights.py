@@ -17,6 +17,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
+from partwise.layers.streams import side_by_side
+
 Parameters = Mapping[str, Tensor]
 Note = tuple[Tensor, Tensor]  # what went into a map, and the gradient of what came out
 
@@ -73,10 +75,14 @@ class PostponedWeights:
     hand_derived = True
 
     def __init__(self, parameters: Parameters, gradients: Parameters) -> None:
-        self.parameters, self.gradients = parameters, gradients
+        self.parameters = parameters
         device = next(iter(parameters.values())).device
         self._anchor = torch.zeros((), device=device, requires_grad=True)  # so that autograd visits maps of plain ids
         self._notes: dict[str, list[Note]] = {}
+        self._maps: dict[str, dict[str, Tensor]] = {}
+        for name, gradient in gradients.items():
+            map_name, kind = name.rsplit(".", 1)
+            self._maps.setdefault(map_name, {})[kind] = gradient
 
     def linear(self, name: str, x: Float[Tensor, "member *batch width"]) -> Float[Tensor, "member *batch out"]:
         weight, bias = self.parameters[f"{name}.weight"], self.parameters.get(f"{name}.bias")
@@ -89,19 +95,24 @@ class PostponedWeights:
     @torch.no_grad()
     def collect(self) -> None:
         """Write every parameter's gradient of the backward pass just done; parameters that took no part get zero."""
-        for name, gradient in self.gradients.items():
-            map_name, kind = name.rsplit(".", 1)
-            notes = self._notes.get(map_name)
-            if not notes:
-                gradient.zero_()
-            elif not notes[0][0].is_floating_point():
-                _sum_rows(gradient, notes)
-            elif kind == "bias":
-                torch.sum(_joined(notes, 1), dim=1, out=gradient)
-            else:
-                gradient.baddbmm_(_joined(notes, 1).mT, _joined(notes, 0), beta=0)
+        with side_by_side(self._anchor.device, len(self._maps)) as lane:
+            for number, (map_name, kinds) in enumerate(self._maps.items()):
+                with lane(number):
+                    self._collect_map(kinds, self._notes.get(map_name, []))
         for notes in self._notes.values():
             notes.clear()  # the graph holds these very lists: a note left in one would keep the graph alive for good
+
+    def _collect_map(self, kinds: Parameters, notes: list[Note]) -> None:
+        if not notes:
+            for gradient in kinds.values():
+                gradient.zero_()
+        elif not notes[0][0].is_floating_point():
+            _sum_rows(kinds["weight"], notes)
+        else:
+            gradients = _joined(notes, 1)
+            kinds["weight"].baddbmm_(gradients.mT, _joined(notes, 0), beta=0)
+            if "bias" in kinds:
+                torch.sum(gradients, dim=1, out=kinds["bias"])
 
 
 class _PostponedLinear(torch.autograd.Function):

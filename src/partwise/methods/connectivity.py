@@ -16,8 +16,8 @@ import xarray as xr
 from jaxtyping import Bool, Float
 
 from partwise.errors import InputError, unknown
-from partwise.layers import recurrence
 from partwise.methods.weight_map import weight_map
+from partwise.parts import gates_of
 from partwise.population import Population
 
 POLAR_SIGMAS = 3.0  # standard errors that a unit's mean weight must lie from zero to be called polar
@@ -26,10 +26,9 @@ Matrices = Float[np.ndarray, "member receiver sender"]
 
 def gate_matrix(population: Population, part: str, gate: str) -> Matrices:
     """The rows of one gate in an input or recurrent matrix: `gate_matrix(p, "encoder.recurrent", "update_gate")` is W_hz."""
-    cell = getattr(population.architecture, "cell", None)
-    if cell not in recurrence.GATES:
+    gates = gates_of(population.architecture)
+    if not gates:
         raise InputError("gates are known for architectures with a GRU or LSTM cell")
-    gates = recurrence.SITES[cell][: recurrence.GATES[cell]]  # in the order of their rows
     if gate not in gates:
         raise unknown("gate", gate, gates)
     weights = weight_map(population, f"{part}.weight").weight.values

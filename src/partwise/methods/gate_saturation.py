@@ -50,3 +50,12 @@ def other_convention(saturation: xr.Dataset) -> xr.Dataset:
     return saturation.assign(
         left=saturation.left.where(~swap, saturation.right), right=saturation.right.where(~swap, saturation.left)
     ).assign_attrs(convention="papers: an update gate of 1 takes the new state")
+
+
+def distance(saturation: xr.Dataset) -> xr.DataArray:
+    """How far a unit lies from every pattern the paper reads off its Figure 4: 0 on either axis and on the diagonal.
+
+    The smallest of left, right and between: a gate on the diagonal is always saturated, one on an axis is saturated to one
+    side or not at all; what lies inside the triangle does a bit of everything.
+    """
+    return np.minimum(np.minimum(saturation.left, saturation.right), saturation.between).rename("distance")

@@ -22,6 +22,7 @@ from partwise.layers.attention import attend
 from partwise.layers.initialise import Parameter
 from partwise.layers.tap import Tap, begin, untouched
 from partwise.layers.weights import Weights
+from partwise.models._contract import UnitAxis
 from partwise.tasks._encoding import START_ID
 
 ATTENTION = ("pre-rnn", "post-rnn")
@@ -86,6 +87,22 @@ class Seq2Seq:
         inside = [f"{side}.{site}" for side in ("encoder", "decoder") for site in ("embedding", *gates)]
         return (*inside, "attention.weights", "attention.context", "decoder.logits")
 
+    def units(self) -> dict[str, int]:
+        return {"encoder": self.hidden, "decoder": self.hidden}
+
+    def unit_axes(self) -> dict[str, tuple[UnitAxis, ...]]:
+        """Where a unit is fed, feeds back, and is read: by attention, by the decoder's input, by the output."""
+        gates = recurrence.GATES[self.cell]
+        post = self.attention == "post-rnn"
+        read = {
+            "encoder": [UnitAxis("attention.key.weight", 1)],
+            "decoder": [UnitAxis("attention.query.weight", 1), UnitAxis("decoder.output.weight", 1, start=post * self.hidden)],
+        }
+        read["encoder"].append(UnitAxis("decoder.output.weight" if post else "decoder.input.weight", 1))
+        if self.full_focus:
+            read["encoder"].append(UnitAxis("focus.context.weight", 1))
+        return {side: (*_own_axes(side, gates), *axes) for side, axes in read.items()}
+
     def forward(
         self,
         weights: Weights,
@@ -149,6 +166,11 @@ class Seq2Seq:
     def _step(self, weights: Weights, step_input: Tensor, state: tuple[Tensor, ...], t: int, tap: Tap) -> tuple[Tensor, ...]:
         from_input = weights.linear("decoder.input", step_input)
         return recurrence.step(self.cell, weights, "decoder", from_input, state, t, tap)
+
+
+def _own_axes(side: str, gates: int) -> tuple[UnitAxis, ...]:
+    into = [UnitAxis(f"{side}.{part}.{kind}", 0, gates) for part in ("input", "recurrent") for kind in ("weight", "bias")]
+    return (*into, UnitAxis(f"{side}.recurrent.weight", 1))
 
 
 ARCHITECTURE = Seq2Seq

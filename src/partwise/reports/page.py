@@ -124,7 +124,7 @@ def _write_figures(figures: Sequence[Figure], folder: Path, png: bool) -> None:
         for panel in figure.panels:
             files.write_text(folder / f"{panel.name}.svg", for_file(panel))
             if png:
-                (folder / f"{panel.name}.png").write_bytes(panel.png)
+                (folder / f"{panel.name}.png").write_bytes(panel.png())
 
 
 def _csv(figure: Figure) -> str:

@@ -12,13 +12,16 @@ from partwise.population import Member
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
-    """Shared by all members. `keep_epochs` names the epochs whose weights stay on disk, for learning dynamics."""
+    """Shared by all members. `keep_epochs` names the epochs whose weights stay on disk, for learning dynamics; with
+    `keep_weights=False` no weights stay once the run is done, only its history and accuracies.
+    """
 
     epochs: int
     batch_size: int
     learning_rate: float = 0.001
     clip: float = 5.0
     keep_epochs: tuple[int, ...] = ()
+    keep_weights: bool = True
 
     def __post_init__(self) -> None:
         faults = list(self._faults())

@@ -21,11 +21,12 @@ class GraphedStep:
 
     def __init__(self, step: TrainingStep, batch_size: int) -> None:
         members, device = len(step.population), step.population.store.device
+        self._step = step  # the graph knows addresses only: what it reads must outlive it
         self.totals = step.totals
         self._indices = torch.zeros(members, batch_size, dtype=torch.int64, device=device)
         self._forced = torch.zeros(members, dtype=torch.bool, device=device)
         optimiser = step.optimiser
-        touched = [step.population.store, optimiser.gradients, *optimiser.moments.values(), step.totals]
+        touched = [step.population.store, optimiser.gradients, *optimiser.moments.values(), optimiser.alive, step.totals]
         before = [tensor.clone() for tensor in touched]
 
         side = torch.cuda.Stream()

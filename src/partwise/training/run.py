@@ -2,8 +2,10 @@
 
 1. Write down what is to be done (`run.json`), or check that the folder's says the same.
 2. Start from the last complete epoch: weights, moments and history lie in one checkpoint, so they are of one age.
-3. Train an epoch, evaluate, select, write a checkpoint, point `last` to it.
-4. At the end: selected weights as a checkpoint of their own, history and final accuracies as netCDF, then `DONE`.
+3. Train an epoch, evaluate, select, write a checkpoint, point `last` to it. (Where epochs take less than a second, on CUDA, a
+   checkpoint is written every ten seconds: writing it would take longer than the epoch it saves.)
+4. At the end: selected weights as a checkpoint of their own, history and final accuracies as netCDF, then `DONE`. A run
+   whose weights nobody will ask for (`keep_weights=False`) then drops its checkpoints.
 
 Nothing random needs saving: every draw depends on the member's seed and the epoch alone (see `randomness`).
 """
@@ -22,7 +24,7 @@ import xarray as xr
 
 from partwise import files, provenance
 from partwise.errors import DamagedFile, InputError
-from partwise.population import Population
+from partwise.population import Member, Population
 from partwise.tasks._encoding import Vocabulary
 from partwise.training import checkpoint, data
 from partwise.training.evaluate import accuracy_and_loss
@@ -31,6 +33,8 @@ from partwise.training.optimiser import MemberAdam
 from partwise.training.spec import SELECT_ON, TRAIN, RunSpec
 from partwise.training.step import TrainingStep
 
+SAVE_EVERY = 10.0  # seconds between checkpoints on CUDA
+SHARE_OF_SAVING = 10  # and at least this many times what the last one took
 Report = Callable[[float], None]
 """Called with the epochs done so far, fractions included."""
 
@@ -69,7 +73,10 @@ class _Trainer:
         self.seeds = [plan.member.seed for plan in plans]
         words = {"source": Vocabulary.source(spec.tasks[0]).words, "target": Vocabulary.target(spec.tasks[0]).words}
         members = [plan.member for plan in plans]
-        initial = Population.initial(spec.architecture, members, [plan.initialisation for plan in plans], words)
+        if spec.start is None:
+            initial = Population.initial(spec.architecture, members, [plan.initialisation for plan in plans], words)
+        else:
+            initial = Population(spec.architecture, members, spec.start.store, words)
         self.population = initial.to(device)
         self.optimiser = MemberAdam(
             self.population.store,
@@ -84,6 +91,7 @@ class _Trainer:
         self.history = History(self.population.names, spec.watched, config.epochs)
         self.best = self.population.store.clone()
         self.seconds_before, self.began = 0.0, time.monotonic()
+        self.saved, self.save_took = self.began, 0.0
 
     def go(self, report: Report) -> None:
         last = self._resume()
@@ -93,20 +101,22 @@ class _Trainer:
             self.step = GraphedStep(self.step, self.spec.config.batch_size)
         if last is None:
             self._evaluate(0)
-            self._save(0)
+            if self._is_due(0) or 0 in self.spec.config.keep_epochs:
+                self._save(0)
         for epoch in range((last or 0) + 1, self.spec.config.epochs + 1):
             self._train_epoch(epoch, report)
             self._evaluate(epoch)
             self._select(epoch)
-            self._save(epoch)
+            if self._is_due(epoch):
+                self._save(epoch)
+            elif epoch in self.spec.config.keep_epochs:
+                checkpoint.save(self._epoch_folder(epoch), self.population, epoch=epoch)
             report(epoch)
         self._finish()
 
     def _frozen(self) -> torch.Tensor | None:
-        if not any(plan.frozen for plan in self.spec.plans):
-            return None
-        masks = [self.population.layout.select(plan.frozen) for plan in self.spec.plans]
-        return torch.from_numpy(np.stack(masks)).to(self.spec.device)
+        mask = self.spec.frozen_mask()
+        return None if mask is None else torch.from_numpy(mask).to(self.spec.device)
 
     def _train_epoch(self, epoch: int, report: Report) -> None:
         total = self.rows[TRAIN].source.shape[-2]
@@ -138,9 +148,20 @@ class _Trainer:
         better = torch.from_numpy(self.history.selected(SELECT_ON, epoch) == epoch).to(self.spec.device)
         self.best.copy_(torch.where(better.unsqueeze(1), self.population.store, self.best))
 
+    def _is_due(self, epoch: int) -> bool:
+        if not self.population.store.is_cuda:
+            return True
+        if epoch == self.spec.config.epochs:
+            return self.spec.config.keep_weights
+        return time.monotonic() - self.saved > max(SAVE_EVERY, SHARE_OF_SAVING * self.save_took)
+
+    def _epoch_folder(self, epoch: int) -> Path:
+        return self.checkpoints / f"epoch-{epoch:04d}"
+
     def _save(self, epoch: int) -> None:
         """The checkpoint of an epoch; then `last` moves to it; then what is no longer needed goes."""
-        folder = self.checkpoints / f"epoch-{epoch:04d}"
+        began = time.monotonic()
+        folder = self._epoch_folder(epoch)
         state = {
             "moments": self.optimiser.moments | {"alive": self.optimiser.alive},
             "selected": {"store": self.best},
@@ -151,6 +172,8 @@ class _Trainer:
         link.unlink(missing_ok=True)
         link.symlink_to(folder.name)
         link.replace(self.checkpoints / "last")
+        self.saved = time.monotonic()
+        self.save_took = self.saved - began
         for other in self.checkpoints.glob("epoch-*"):
             if other.name == folder.name:
                 continue
@@ -182,7 +205,8 @@ class _Trainer:
         epochs = self.spec.config.epochs
         chosen = self.history.selected(SELECT_ON, epochs)
         selected = Population(self.spec.architecture, self.population.members, self.best, self.population.words)
-        checkpoint.save(self.checkpoints / "selected", selected, epoch=chosen.tolist())
+        if self.spec.config.keep_weights:
+            checkpoint.save(self.checkpoints / "selected", selected, epoch=chosen.tolist())
         everywhere = set.intersection(*(set(task.splits) for task in self.spec.tasks))
         splits = [split for split in self.spec.tasks[0].splits if split != TRAIN and split in everywhere]
         dead = ~self.optimiser.alive.cpu().numpy()
@@ -200,6 +224,14 @@ class _Trainer:
         for name, dataset in (("history", self.history.to_dataset()), ("final", final)):
             hashes[f"{name}.nc"] = files.write_dataset(self.folder / f"{name}.nc", dataset)
         files.write_sealed(self.folder / "DONE", {"epochs": epochs, "seconds": self._seconds(), "files": hashes})
+        if not self.spec.config.keep_weights:
+            shutil.rmtree(self.checkpoints)
+
+
+def members(folder: Path) -> list[Member]:
+    """Who was trained in a run, in the order of its results."""
+    plans = files.read_sealed(folder / "run.json")["spec"]["plans"]
+    return [Member(**plan["member"]) for plan in plans]
 
 
 def results(folder: Path) -> tuple[xr.Dataset, xr.Dataset]:

@@ -11,14 +11,30 @@ import xarray as xr
 
 from partwise.reports.chapters._contract import Table
 from partwise.reports.figures._figure import Figure
+from partwise.reports.figures.ablations import pruning, substitution
 from partwise.reports.figures.accuracy_dots import accuracy_dots
+from partwise.reports.figures.activation_boxes import activation_boxes
 from partwise.reports.figures.attention_maps import attention_maps
+from partwise.reports.figures.emergence_curves import emergence_curves
+from partwise.reports.figures.functional_groups import functional_groups, group_rules
+from partwise.reports.figures.heat_map import heat_map
 from partwise.reports.figures.learning_curves import learning_curves
+from partwise.reports.figures.network import network
+from partwise.reports.figures.saturation_scatter import saturation_scatter
 from partwise.reports.figures.sensitivity_grid import FACTORS, cell_name, sensitivity_grid
-from partwise.studies.attentive_guidance.claims import PUBLISHED, SPLITS, accuracy
+from partwise.studies.attentive_guidance.claims.ablation import TABLE_4
+from partwise.studies.attentive_guidance.claims.behaviour import PUBLISHED, SPLITS, accuracy
+from partwise.studies.attentive_guidance.claims.groups import PUBLISHED as PUBLISHED_GROUPS
 
 NAMES = {key: name[0].upper() + name[1:] for key, name in SPLITS.values()}
 _PUBLISHED = {arm: {SPLITS[short][0]: values for short, values in rows.items()} for arm, rows in PUBLISHED.items()}
+
+_PUBLISHED_SIZES = {target: {arm: float(row[2]) for arm, row in arms.items()} for target, arms in PUBLISHED_GROUPS.items()}
+_HEAT_MAP = (
+    "The decoder's embedding",
+    "Weights of the decoder's embedding in one model of each arm, on one colour scale; a row is a word. The download has the "
+    "row norms of all models.",
+)
 
 
 def figures(results: Mapping[str, xr.Dataset]) -> list[Figure]:
@@ -29,6 +45,21 @@ def figures(results: Mapping[str, xr.Dataset]) -> list[Figure]:
             learning_curves(results["history"], NAMES),
             attention_maps(results["attention"], NAMES),
         ]
+    if "embedding" in results:
+        made.append(heat_map(results["embedding-map"].weight, results["embedding"], *_HEAT_MAP))
+        made.append(network(results["edges"], results["connectivity"]))
+    if "ranges" in results:
+        made += [activation_boxes(results["ranges"]), saturation_scatter(results["saturation"])]
+    if "groups" in results:
+        made.append(functional_groups(results["groups"], results["untrained-groups"], _PUBLISHED_SIZES))
+    if "group-rules" in results:
+        made.append(group_rules(results["group-rules"]))
+    if "substitution" in results:
+        made.append(substitution(results["substitution"], results["behaviour"], TABLE_4))
+    if "pruning" in results:
+        made.append(pruning(results["pruning"], results["small"], results["behaviour"]))
+    if "emergence" in results:
+        made.append(emergence_curves(results["emergence"], results["history"]))
     if "sensitivity" in results:
         made.append(sensitivity_grid(results["sensitivity"], NAMES))
     return made

@@ -52,7 +52,14 @@ class Panel:
     name: str
     says: str
     svg: str
-    png: bytes
+    canvas: Canvas
+
+    def png(self) -> bytes:
+        """The same drawing as pixels, made only when asked for."""
+        written = io.BytesIO()
+        with mpl.rc_context(_STYLE):
+            self.canvas.savefig(written, format="png", dpi=160, facecolor="white")
+        return written.getvalue()
 
 
 @dataclass(frozen=True)
@@ -74,10 +81,9 @@ def drawing(width: float, height: float) -> Iterator[Axes]:
 def panel(axes: Axes, name: str, says: str) -> Panel:
     canvas = axes.figure
     assert isinstance(canvas, Canvas)
-    svg, png = io.StringIO(), io.BytesIO()
-    canvas.savefig(svg, format="svg", metadata={"Date": None})
-    canvas.savefig(png, format="png", dpi=160, facecolor="white")
-    return Panel(name, says, svg.getvalue(), png.getvalue())
+    svg = io.StringIO()
+    canvas.savefig(svg, format="svg", metadata={"Date": None}, dpi=160)
+    return Panel(name, says, svg.getvalue(), canvas)
 
 
 def for_file(one: Panel) -> str:

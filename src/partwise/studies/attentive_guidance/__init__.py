@@ -2,7 +2,8 @@
 
 from partwise.studies._contract import Study
 from partwise.studies.attentive_guidance.claims import CLAIMS
-from partwise.studies.attentive_guidance.recipe import PARTS, PRESETS, prepare
+from partwise.studies.attentive_guidance.prepared import PARTS, prepare
+from partwise.studies.attentive_guidance.recipe import PRESETS
 
 STUDY = Study(
     name="attentive-guidance",

@@ -7,21 +7,20 @@ embedding 16.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import xarray as xr
+import numpy as np
 
 from partwise.errors import InputError
 from partwise.models.seq2seq import Seq2Seq
-from partwise.population import Member
-from partwise.studies._contract import Part, Prepared, Results, Settings
-from partwise.studies.attentive_guidance import collect
+from partwise.population import Member, Population
+from partwise.studies._contract import Settings
+from partwise.studies.attentive_guidance.trained import Trained
 from partwise.tasks import lookup_tables
-from partwise.tasks._contract import Task
+from partwise.tasks._contract import Example, Task
 from partwise.tasks._encoding import Vocabulary
 from partwise.training.config import MemberPlan, TrainingConfig
 from partwise.training.schedule import split_evenly, train_all
@@ -30,57 +29,73 @@ from partwise.training.spec import RunSpec
 ARMS = {"baseline": 0.0, "guided": 1.0}  # the weight of the attention loss
 PUBLISHED_SAMPLES = 5
 WATCHED = ("validation", "heldout_compositions", "heldout_inputs", "heldout_tables", "new_compositions")
-PARTS = (
-    Part("behaviour", "both arms under the published recipe (Tables 5 and 6)", ("quick", "paper")),
-    Part("spread", "the seed varied on one split, and the split varied under one seed", ("paper",)),
-    Part("sensitivity", "both arms with full focus, initialisation and teacher forcing varied", ("paper",)),
-)
 
 
 @dataclass(frozen=True)
 class Preset:
+    """Sizes. `pairs` is how many donor-host pairs a transplanted component is tried on, `retrained` for how many epochs."""
+
     hidden: int
     batch_size: int
     epochs: int
     seeds: int
     keep_epochs: tuple[int, ...]
+    components: tuple[str, ...]
+    directions: tuple[str, ...]
+    pairs: int
+    retrained: int
+    pruned_retrained: int
 
 
-PRESETS = {
-    "quick": Preset(hidden=128, batch_size=8, epochs=80, seeds=3, keep_epochs=(0, 1, 2, 5, 10, 20, 40)),
-    "paper": Preset(hidden=512, batch_size=1, epochs=100, seeds=5, keep_epochs=(0, 1, 2, 5, 10, 20, 40)),
+COMPONENTS = {
+    "encoder": ("encoder",),
+    "encoder embedding": ("encoder.embedding",),
+    "encoder input": ("encoder.input",),
+    "encoder recurrent": ("encoder.recurrent",),
+    "decoder": ("decoder", "attention", "focus"),
+    "decoder embedding": ("decoder.embedding",),
+    "decoder input": ("decoder.input",),
+    "decoder recurrent": ("decoder.recurrent",),
 }
+"""The eight components of Table 4. The decoder is the published code's module of that name, attention and output included; W_ih
+and W_hh go with their biases."""
+DIRECTIONS = {"guided": "baseline", "baseline": "guided"}  # the arm of the host, and that of the donor
+KEPT = (0, 1, 2, 5, 10, 20, 40)
+PRESETS = {
+    "quick": Preset(
+        hidden=128, batch_size=8, epochs=80, seeds=3, keep_epochs=KEPT,
+        components=("encoder", "decoder"), directions=("guided",), pairs=3, retrained=15, pruned_retrained=15,
+    ),
+    "paper": Preset(
+        hidden=512, batch_size=1, epochs=100, seeds=5, keep_epochs=KEPT,
+        components=tuple(COMPONENTS), directions=tuple(DIRECTIONS), pairs=16, retrained=100, pruned_retrained=20,
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One way to train: what the sensitivity grid varies. The default is the published recipe."""
+    """One way to train: what the sensitivity grid varies, and the kind of recurrence. The default is the published recipe."""
 
     full_focus: bool = True
     initialisation: str = "uniform"
     teacher_forcing: float = 0.0
+    cell: str = "gru"
 
 
 PUBLISHED = Cell()
-GRID = tuple(Cell(*way) for way in itertools.product((True, False), ("uniform", "pytorch"), (0.0, 1.0)))
 
 
-def prepare(settings: Settings) -> AttentiveGuidance:
-    return AttentiveGuidance(settings)
+class Recipe:
+    """The study's data, read and checked, and the training of any of its populations.
 
-
-class AttentiveGuidance(Prepared):
-    """The study with its data read. Seed i belongs with split i: one of the published samples, or one drawn from seed i."""
+    Seed i belongs with split i: one of the published samples, or one drawn from seed i.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.settings, self.preset = settings, PRESETS[settings.preset]
-        if "spread" in settings.parts and settings.seeds < 2:
-            parts = ",".join(part for part in settings.parts if part != "spread")
-            raise InputError(
-                f"part spread compares seeds and needs --seeds 2 or more; else leave it out: --parts {parts or 'behaviour'}"
-            )
         self.tasks = {seed: self._task(seed) for seed in settings.all_seeds}
-        self._spec(PUBLISHED, tuple(self._diagonal(PUBLISHED))).check()
+        self.spec(PUBLISHED, tuple(self.both_arms(PUBLISHED))).check()
 
     def _task(self, seed: int) -> Task:
         if self.settings.data_dir is None:
@@ -93,74 +108,96 @@ class AttentiveGuidance(Prepared):
             )
         return lookup_tables.read(folder / f"sample{seed % PUBLISHED_SAMPLES + 1}")
 
-    def describe(self) -> dict[str, Any]:
-        return {
-            "recipe": asdict(self.preset),
-            "data": {str(seed): f"{task.origin}: {task.fingerprint()}" for seed, task in self.tasks.items()},
-        }
-
-    def compute(self, part: str, out: Path) -> Results:
-        runs = out / "runs"
-        if part == "behaviour":
-            return collect.behaviour(self._train(part, runs, PUBLISHED, self._diagonal(PUBLISHED)), self.tasks)
-        if part == "spread":
-            star = self._train(part, runs, PUBLISHED, self._star()).final()
-            return {"spread": xr.concat([self._centre(runs), star], "member")}
-        grid = [self._cell(cell, runs) for cell in GRID]
-        return {"sensitivity": xr.concat(grid, "member")}
-
-    def _cell(self, cell: Cell, runs: Path) -> xr.Dataset:
-        """One cell of the grid; the published one is the behavioural part, which is not trained twice."""
-        name = "behaviour" if cell == PUBLISHED else f"sensitivity-{cell_name(cell)}"
-        return collect.labelled(self._train(name, runs, cell, self._diagonal(cell)).final(), asdict(cell))
-
-    def _diagonal(self, cell: Cell) -> list[MemberPlan]:
-        """Seed i with split i, in both arms."""
-        return [self._plan(arm, seed, seed, cell) for seed in self.settings.all_seeds for arm in ARMS]
-
-    def _centre(self, runs: Path) -> xr.Dataset:
-        """The first seed on its own split: trained as part of the behaviour already."""
-        final = self._train("behaviour", runs, PUBLISHED, self._diagonal(PUBLISHED)).final()
-        return final.sel(member=final.seed == self.settings.seed)
-
-    def _star(self) -> list[MemberPlan]:
-        """From the first seed and split: every other seed on that split, and every other split under that seed."""
-        first, *others = self.settings.all_seeds
-        splits = {task.fingerprint(): seed for seed, task in reversed(self.tasks.items())}  # published samples come round again
-        pairs = [*((seed, first) for seed in others), *((first, split) for split in sorted(splits.values()) if split != first)]
-        return [self._plan(arm, seed, split, PUBLISHED) for seed, split in pairs for arm in ARMS]
-
-    def _plan(self, arm: str, seed: int, split: int, cell: Cell) -> MemberPlan:
+    def plan(self, arm: str, seed: int, split: int, cell: Cell = PUBLISHED) -> MemberPlan:
         name = f"{arm}-{seed}" if seed == split else f"{arm}-{seed}-split-{split}"
+        if cell != PUBLISHED:
+            name += f"-{cell_name(cell)}"
+        labels: dict[str, str | int | float] = {"arm": arm, "split_seed": split}
+        labels |= {"full_focus": "yes" if cell.full_focus else "no"}
+        labels |= {"initialisation": cell.initialisation, "teacher_forcing": cell.teacher_forcing, "cell": cell.cell}
         return MemberPlan(
-            member=Member(name, seed, {"arm": arm, "split_seed": split}),
+            member=Member(name, seed, labels),
             guidance=ARMS[arm],
             teacher_forcing=cell.teacher_forcing,
             initialisation=cell.initialisation,
         )
 
-    def _train(self, name: str, runs: Path, cell: Cell, plans: Sequence[MemberPlan]) -> collect.Trained:
-        groups = split_evenly(plans, self.settings.groups)
-        specs = {runs / f"{name}-{k + 1}-of-{len(groups)}": self._spec(cell, group) for k, group in enumerate(groups)}
-        train_all(specs, self.settings.groups, f"{name} ({len(plans)} models)")
-        return collect.Trained(list(specs))
+    def both_arms(self, cell: Cell) -> list[MemberPlan]:
+        """Seed i with split i, in both arms."""
+        return [self.plan(arm, seed, seed, cell) for seed in self.settings.all_seeds for arm in ARMS]
 
-    def _spec(self, cell: Cell, plans: tuple[MemberPlan, ...]) -> RunSpec:
+    def behaviour(self, out: Path) -> Trained:
+        """Both arms under the published recipe: what every other part looks at."""
+        return self.train("behaviour", out, PUBLISHED, self.both_arms(PUBLISHED))
+
+    def train(self, name: str, out: Path, cell: Cell, plans: Sequence[MemberPlan], **changes: Any) -> Trained:
+        """Train members of one architecture, as many runs at a time as there are processes."""
+        groups = split_evenly(plans, self.settings.groups)
+        specs = {}
+        for number, group in enumerate(groups):
+            specs[out / "runs" / f"{name}-{number + 1}-of-{len(groups)}"] = self.spec(cell, group, **changes)
+        train_all(specs, self.settings.groups, f"{name} ({len(plans)} models)")
+        return Trained(list(specs), self.settings.device)
+
+    def retrain(self, name: str, out: Path, start: Population, plans: Sequence[MemberPlan], **changes: Any) -> Trained:
+        """Train on from given weights; only accuracies are kept. `held` marks numbers that must not move."""
+        held: np.ndarray | None = changes.pop("held", None)
+        places = {plan.member.name: row for row, plan in enumerate(plans)}
+        groups = split_evenly(plans, max(self.settings.groups, -(-len(plans) // _AT_ONCE)))
+        specs = {}
+        for number, group in enumerate(groups):
+            rows = [places[plan.member.name] for plan in group]
+            members = [plan.member for plan in group]
+            part = Population(start.architecture, members, start.store[rows], start.words)
+            more: dict[str, Any] = {"start": part, "held": None if held is None else held[rows], "keep_weights": False}
+            specs[out / "runs" / f"{name}-{number + 1}-of-{len(groups)}"] = self.spec(PUBLISHED, group, **changes, **more)
+        train_all(specs, self.settings.groups, f"{name} ({len(plans)} models)")
+        return Trained(list(specs), self.settings.device)
+
+    def spec(
+        self,
+        cell: Cell,
+        plans: tuple[MemberPlan, ...],
+        *,
+        hidden: int | None = None,
+        epochs: int | None = None,
+        keep_weights: bool = True,
+        **more: Any,
+    ) -> RunSpec:
         tasks = tuple(self.tasks[int(plan.member.labels["split_seed"])] for plan in plans)
         architecture = Seq2Seq(
             source_words=len(Vocabulary.source(tasks[0])),
             target_words=len(Vocabulary.target(tasks[0])),
-            hidden=self.preset.hidden,
+            hidden=hidden or self.preset.hidden,
             full_focus=cell.full_focus,
+            cell=cell.cell,
         )
+        plain = cell == PUBLISHED and keep_weights and hidden is None
         config = TrainingConfig(
-            epochs=self.preset.epochs,
+            epochs=epochs or self.preset.epochs,
             batch_size=self.preset.batch_size,
-            keep_epochs=self.preset.keep_epochs if cell == PUBLISHED else (),
+            keep_epochs=tuple(e for e in self.preset.keep_epochs if e <= self.preset.epochs) if plain else (),
+            keep_weights=keep_weights,
         )
-        return RunSpec(architecture, plans, tasks, config, WATCHED, self.settings.device)
+        return RunSpec(architecture, plans, tasks, config, WATCHED, self.settings.device, **more)
+
+    def every_composition(self) -> list[Example]:
+        """Every composition of two tables on every input: the same rows whatever the split, in one order."""
+        return compositions(self.tasks[self.settings.seed])
+
+
+_AT_ONCE = 128  # members of one retrained population: what fits a GPU's memory with room to spare
+
+
+def compositions(task: Task, splits: Sequence[str] | None = None) -> list[Example]:
+    """The rows of two tables of some splits (default: all), sorted."""
+    rows: Mapping[tuple[str, ...], Example] = {
+        row.source: row for split in splits or task.splits for row in task.splits[split] if len(row.derivation) == 2
+    }
+    return [rows[source] for source in sorted(rows)]
 
 
 def cell_name(cell: Cell) -> str:
     focus = "focus" if cell.full_focus else "no-focus"
-    return f"{focus}-{cell.initialisation}-forcing-{cell.teacher_forcing:g}"
+    kind = "" if cell.cell == "gru" else f"{cell.cell}-"
+    return f"{kind}{focus}-{cell.initialisation}-forcing-{cell.teacher_forcing:g}"

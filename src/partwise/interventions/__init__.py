@@ -1,0 +1,1 @@
+"""Interventions: change a model or its values, and return a new one."""

@@ -1,0 +1,1 @@
+"""The parts of the study, one module each: from trained models to labelled results."""
