@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 
@@ -38,4 +39,5 @@ def spec(members: int = 4, epochs: int = 6, keep: tuple[int, ...] = (0, 2), **mo
 
 
 if __name__ == "__main__":
-    train(spec(epochs=int(sys.argv[2])), Path(sys.argv[1]))
+    device = sys.argv[3] if len(sys.argv) > 3 else "cpu"
+    train(dataclasses.replace(spec(epochs=int(sys.argv[2])), device=device), Path(sys.argv[1]))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,6 @@ import torch
 from partwise.population import Population
 from partwise.training import data, run
 from partwise.training.optimiser import MemberAdam
-from partwise.training.spec import RunSpec
 from partwise.training.step import TrainingStep
 from tests import tiny
 
@@ -37,10 +39,49 @@ def test_a_captured_step_gives_the_gradients_of_the_cpu() -> None:
 
 
 def test_a_run_on_cuda_equals_the_run_on_the_cpu(tmp_path: Path) -> None:
-    """Runs to its end, and learns what the CPU learns: float32 and Adam let single weights differ, not the loss."""
-    settings = {"epochs": 3, "keep": ()}
+    """In processes of their own, without shape checks, so that what is compiled there is what users run. Weights differ by
+    float32 and Adam, the losses do not; a guided member whose guidance went missing would be far off."""
+    losses = []
     for device in ("cpu", "cuda"):
-        spec = tiny.spec(**settings)
-        run.train(RunSpec(spec.architecture, spec.plans, spec.tasks, spec.config, spec.watched, device), tmp_path / device)
-    one, other = (run.results(tmp_path / device)[0].train_loss.values[1:] for device in ("cpu", "cuda"))
-    assert other == pytest.approx(one, rel=0.05)
+        command = [sys.executable, "-m", "tests.tiny", str(tmp_path / device), "3", device]
+        subprocess.run(command, cwd=Path(__file__).parents[2], check=True)
+        losses.append(run.results(tmp_path / device)[0].train_loss.values[1:])
+    assert losses[1] == pytest.approx(losses[0], rel=0.02)
+
+
+def test_a_run_on_cuda_resumes_from_its_last_checkpoint(tmp_path: Path) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    for folder, epochs in ((whole, 4), (broken, 4)):
+        spec = dataclasses.replace(tiny.spec(epochs=epochs), device="cuda")
+        if folder == broken:
+            with pytest.raises(KeyboardInterrupt):
+                run.train(spec, folder, _stop_after(2))
+        run.train(spec, folder)
+    one, other = (run.results(folder)[0].train_loss.values[1:] for folder in (whole, broken))
+    assert other == pytest.approx(one, rel=0.02)
+
+
+def _stop_after(epochs: int) -> run.Report:
+    def report(done: float) -> None:
+        if done >= epochs:
+            raise KeyboardInterrupt
+
+    return report
+
+
+def test_the_compiled_update_is_the_fused_one() -> None:
+    """The equations of `update_rows` against PyTorch's fused Adam, with a frozen part and a member that diverges."""
+    frozen = torch.zeros(3, 64, dtype=torch.bool)
+    frozen[1, 5:20] = True
+    stores = []
+    for device in ("cpu", "cuda"):
+        store = torch.randn(3, 64, generator=torch.Generator().manual_seed(0)).to(device)
+        adam = MemberAdam(store, torch.zeros_like(store), 0.01, 1.0, frozen.to(device))
+        for step in range(5):
+            gradients = torch.randn(3, 64, generator=torch.Generator().manual_seed(step + 1))
+            gradients[2, 7] = torch.nan if step == 3 else 1.0
+            adam.gradients.copy_(gradients.to(device))
+            adam.step()
+        assert adam.alive.tolist() == [True, True, False]
+        stores.append(store.cpu())
+    torch.testing.assert_close(stores[1], stores[0], rtol=1e-5, atol=1e-6)

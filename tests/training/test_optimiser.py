@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from partwise.training.optimiser import MemberAdam
+from partwise.training.optimiser import MemberAdam, row_norms, update_rows
 
 
 def optimiser(members: int = 3, frozen: torch.Tensor | None = None, clip: float = 5.0) -> MemberAdam:
@@ -65,3 +65,21 @@ def test_one_step_is_adam_by_hand() -> None:
     adam.step()
     by_hand = before - 0.1 * gradient / (gradient.abs() + 1e-8)  # after one step both corrected moments are those of g
     torch.testing.assert_close(adam.store, by_hand)
+
+
+def test_the_equations_are_the_fused_update() -> None:
+    """`update_rows` (what CUDA compiles) against PyTorch's fused Adam: clipped, partly frozen, one member diverging."""
+    frozen = torch.zeros(3, 8, dtype=torch.bool)
+    frozen[0, 2:5] = True
+    fused, open_path = optimiser(frozen=frozen, clip=1.0), optimiser(frozen=frozen, clip=1.0)
+    moments = tuple(open_path.moments[name] for name in ("first", "second", "steps"))
+    for step in range(6):
+        gradients = torch.randn(3, 8, generator=torch.Generator().manual_seed(step))
+        gradients[1, 3] = torch.inf if step == 3 else 0.5
+        fused.gradients.copy_(gradients)
+        fused.step()
+        norms = row_norms(gradients, frozen)
+        update_rows(open_path.store, gradients, moments, norms, open_path.alive, frozen, 0.1, 1.0)
+    assert open_path.alive.tolist() == fused.alive.tolist() == [True, False, True]
+    torch.testing.assert_close(open_path.store, fused.store)
+    assert (open_path.store[0, 2:5] == optimiser().store[0, 2:5]).all()

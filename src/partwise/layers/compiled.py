@@ -6,7 +6,6 @@ is paid once. A function that cannot be compiled whole raises; it never falls ba
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -18,6 +17,8 @@ _SHAPES = 64  # populations of many sizes may pass through one process
 
 @cache
 def compiled(equations: Callable[..., Any]) -> Callable[..., Any]:
-    """`equations`, compiled when it is first called (a run-time shape checker around it is taken off)."""
+    """`equations`, compiled when it is first called; as they are where a run-time shape checker has been put around them."""
+    if hasattr(equations, "__wrapped__"):
+        return equations
     torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, _SHAPES)
-    return torch.compile(inspect.unwrap(equations), fullgraph=True)
+    return torch.compile(equations, fullgraph=True)

@@ -225,7 +225,7 @@ class _Trainer:
             hashes[f"{name}.nc"] = files.write_dataset(self.folder / f"{name}.nc", dataset)
         files.write_sealed(self.folder / "DONE", {"epochs": epochs, "seconds": self._seconds(), "files": hashes})
         if not self.spec.config.keep_weights:
-            shutil.rmtree(self.checkpoints)
+            shutil.rmtree(self.checkpoints, ignore_errors=True)
 
 
 def members(folder: Path) -> list[Member]:
