@@ -41,7 +41,7 @@ def group_rules(grid: xr.Dataset) -> Figure:
         "group-rules",
         "Group size under every rule",
         "Ranking of units (sum or largest of the probe's absolute weights over labels), readout (probe trained again on the "
-        "chosen units, or all other weights set to zero), and penalty (a mild one, or none with a stated number of solver steps).",
+        "chosen units, or all other weights set to zero), and penalty (a mild one, or none with a stated number of steps).",
         [value_dots(cases, "group-rules", "", "units in the group (log scale)", log=True)],
         table,
     )
