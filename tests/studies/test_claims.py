@@ -58,7 +58,8 @@ SURE = [0.4, 0.5, 0.6, 0.5, 0.5]
         ("paper", "direction", [*SURE, float("nan")], "replicated", 5),  # a member that diverged has no value
         ("quick", "direction", [0.5], "inconclusive", 1),
         ("quick", "direction", [0.5, 0.5], "inconclusive", 2),  # two equal values have an interval of no width
-        ("quick", "direction", [], "inconclusive", 0),
+        ("quick", "direction", [float("nan")] * 3, "inconclusive", 0),  # every member diverged
+        ("quick", "direction", [], "not run", 0),  # the preset leaves out what the claim is about
     ],
 )
 def test_judgements(preset: str, kind: str, values: list[float], verdict: str, n: int) -> None:

@@ -94,7 +94,10 @@ class Claim:
         }
         if results is None or (preset == "quick" and self.kind == "size"):
             return row
-        values = [float(value) for value in self.values(results) if np.isfinite(value)]  # a stopped member has no value
+        measured = [float(value) for value in self.values(results)]
+        if not measured:  # the part was run, but this preset leaves out what the claim is about
+            return row
+        values = [value for value in measured if np.isfinite(value)]  # a stopped member has no value
         interval = t_interval(values)
         row |= {"n": len(values), "values": values, "measured": float(np.mean(values)) if values else None}
         if interval is None:
