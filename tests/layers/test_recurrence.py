@@ -15,6 +15,7 @@ from partwise.models.seq2seq import Seq2Seq
 
 LENGTHS = torch.tensor([6, 1, 4, 6])
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5}
+NEEDS_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
 FUSED = {"gru": nn.GRU, "lstm": nn.LSTM}
 
 
@@ -73,11 +74,12 @@ def test_open_path_equals_the_fused_module_on_packed_sequences(cell: str, dtype:
 
 
 @pytest.mark.parametrize("cell", FUSED)
-def test_fast_step_equals_the_open_step(cell: str) -> None:
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NEEDS_CUDA)])
+def test_fast_step_equals_the_open_step(cell: str, device: str) -> None:
     torch.manual_seed(1)
-    gates = recurrence.GATES[cell]
-    inputs = [torch.randn(3, 4, gates * 6, dtype=torch.float64, requires_grad=True) for _ in range(2)]
-    state = torch.randn(3, 4, 6, dtype=torch.float64, requires_grad=True)
+    gates, double = recurrence.GATES[cell], {"dtype": torch.float64, "device": device, "requires_grad": True}
+    inputs = [torch.randn(3, 4, 2 * gates * 6, **double)[..., ::2] for _ in range(2)]  # a slice, as the encoder gives
+    state = torch.randn(3, 4, 6, **double)
     if cell == "gru":
         open_out, fast_out = (recurrence.gru_step(*inputs, state, "x", 0),), (recurrence.gru_step_fast(*inputs, state),)
     else:

@@ -15,7 +15,7 @@ import xarray as xr
 from jaxtyping import Bool
 
 from partwise.errors import InputError
-from partwise.methods.unit_strength import axes_of, unit_strength
+from partwise.methods.unit_strength import axes_of, unit_strength, units_of
 from partwise.population import Population
 from partwise.randomness import generator
 
@@ -34,6 +34,11 @@ class Pruned:
 def prune(population: Population, keep: Mapping[str, Units]) -> Pruned:
     """Remove every unit that `keep` does not mark: by side, a mask with dims (member, unit)."""
     for side, units in keep.items():
+        found, known = units.shape, (len(population), units_of(population, side))
+        if found != known:
+            raise InputError(
+                f"keep marks {found[0]} x {found[1]} units of the {side}; this population has {known[0]} x {known[1]}"
+            )
         if not units.any(axis=1).all():
             raise InputError(f"no unit of the {side} would be left; keep at least one in every member")
     pruned = population.to()

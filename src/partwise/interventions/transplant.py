@@ -28,6 +28,8 @@ def transplant(hosts: Population, donors: Population, parts: Sequence[str] | Seq
         raise InputError(
             f"{len(donors)} donors for {len(hosts)} hosts; give one donor a host (a member may stand in several places)"
         )
+    if not parts:
+        raise InputError("parts is empty; name at least one part to move, for example encoder.recurrent")
     lists = [[part for part in parts if isinstance(part, str)]] * len(hosts) if isinstance(parts[0], str) else list(parts)
     if len(lists) != len(hosts):
         raise InputError(f"{len(lists)} lists of parts for {len(hosts)} hosts; give one list for all, or one a host")

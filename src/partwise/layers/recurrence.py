@@ -1,8 +1,8 @@
 """GRU and LSTM steps as their equations, in PyTorch's conventions, with every gate a site.
 
 A step takes what its input map and its recurrent map gave (both with their biases) and the old state. The open steps are the
-reference. `gru_step_fast` and `lstm_step_fast` compute the same numbers: on the CPU with a hand-derived backward, on CUDA by
-compiling the open equations; tests hold them equal. Note the conventions: the GRU's update gate is 1 where the OLD state is
+reference. `gru_step_fast` and `lstm_step_fast` compute the same numbers: on the CPU with a hand-derived backward, on CUDA
+with the kernels of PyTorch's own cells; tests hold them equal. Note the conventions: the GRU's update gate is 1 where the OLD state is
 kept (most papers write the opposite), and its reset gate acts after the recurrent product.
 """
 
@@ -14,7 +14,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from partwise.layers.compiled import compiled
 from partwise.layers.tap import Tap, untouched
 from partwise.layers.weights import Weights
 
@@ -70,23 +69,22 @@ def lstm_step(
 def gru_step_fast(from_input: Gates, from_state: Gates, hidden: State) -> State:
     """`gru_step` in a third of the kernels or fewer; first derivatives only."""
     if hidden.is_cuda:
-        return compiled(_gru_untapped)(from_input, from_state, hidden)
+        new, _ = torch.ops.aten._thnn_fused_gru_cell(_flat(from_input), _flat(from_state), _flat(hidden))
+        return new.view(hidden.shape)
     return _FastGru.apply(from_input, from_state, hidden)
 
 
 def lstm_step_fast(from_input: Gates, from_state: Gates, cell: State) -> tuple[State, State]:
     """`lstm_step`, likewise."""
     if cell.is_cuda:
-        return compiled(_lstm_untapped)(from_input, from_state, cell)
+        hidden, new, _ = torch.ops.aten._thnn_fused_lstm_cell(_flat(from_input), _flat(from_state), _flat(cell))
+        return hidden.view(cell.shape), new.view(cell.shape)
     return _FastLstm.apply(from_input, from_state, cell)
 
 
-def _gru_untapped(from_input: Gates, from_state: Gates, hidden: State) -> State:
-    return gru_step(from_input, from_state, hidden, "", 0)
-
-
-def _lstm_untapped(from_input: Gates, from_state: Gates, cell: State) -> tuple[State, State]:
-    return lstm_step(from_input, from_state, cell, "", 0)
+def _flat(values: Float[Tensor, "*batch width"]) -> Float[Tensor, "rows width"]:
+    """PyTorch's cells know rows only."""
+    return values.reshape(-1, values.shape[-1])
 
 
 class _FastGru(torch.autograd.Function):

@@ -38,9 +38,16 @@ def axes_of(population: Population, side: str) -> tuple[UnitAxis, ...]:
     return known[side]
 
 
+def units_of(population: Population, side: str) -> int:
+    """How many units `side` has."""
+    axes_of(population, side)
+    assert isinstance(population.architecture, HasUnits)
+    return population.architecture.units()[side]
+
+
 def _along(population: Population, side: str, axis: UnitAxis) -> Iterator[Float[Tensor, "member other unit"]]:
     """Squared weights at each block of an axis, the other axes flattened; a bias has one other entry and is left out above."""
-    units = population.architecture.units()[side]  # type: ignore[attr-defined]
+    units = units_of(population, side)
     values = population.parameters[axis.parameter].detach().movedim(axis.axis + 1, -1)
     flat = values.reshape(len(population), -1, values.shape[-1]).square()
     for block in range(axis.blocks):
