@@ -2,8 +2,8 @@
 
 A step takes what its input map and its recurrent map gave (both with their biases) and the old state. The open steps are the
 reference. `gru_step_fast` and `lstm_step_fast` compute the same numbers: on the CPU with a hand-derived backward, on CUDA
-with the kernels of PyTorch's own cells; tests hold them equal. Note the conventions: the GRU's update gate is 1 where the OLD state is
-kept (most papers write the opposite), and its reset gate acts after the recurrent product.
+with the kernels of PyTorch's own cells; tests hold them equal. Note the conventions: the GRU's update gate is 1 where the
+OLD state is kept (most papers write the opposite), and its reset gate acts after the recurrent product.
 """
 
 from __future__ import annotations

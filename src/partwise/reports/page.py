@@ -18,8 +18,9 @@ from partwise.reports.chapters._contract import Table
 from partwise.reports.claims_table import interval, number, sentence
 from partwise.reports.figures._figure import Figure, for_file, for_page
 from partwise.studies import _runner
-from partwise.studies._contract import Study
+from partwise.studies._contract import Part, Study
 
+_PRECISION = "%.6g"
 VERDICTS = ("replicated", "not replicated", "inconclusive", "not run")
 
 
@@ -41,8 +42,12 @@ class Chapter:
         return {verdict: counted[verdict] for verdict in VERDICTS if counted[verdict]}
 
     @property
-    def judged(self) -> list[dict[str, Any]]:
-        return [claim for claim in self.claims if claim["verdict"] != "not run"]
+    def judged(self) -> list[tuple[Part, list[dict[str, Any]]]]:
+        """Claims with a verdict, under the part of the study whose results they are about."""
+        of_part = {claim.id: claim.part for claim in self.study.claims}
+        judged = [claim for claim in self.claims if claim["verdict"] != "not run"]
+        grouped = ((part, [claim for claim in judged if of_part[claim["id"]] == part.name]) for part in self.study.parts)
+        return [(part, claims) for part, claims in grouped if claims]
 
     @property
     def not_run(self) -> list[dict[str, Any]]:
@@ -120,7 +125,7 @@ def _chapter(folder: Path) -> Chapter:
 def _write_figures(figures: Sequence[Figure], folder: Path, png: bool) -> None:
     folder.mkdir(exist_ok=True)
     for figure in figures:
-        files.write_text(folder / f"{figure.name}.csv", figure.table.to_csv(index=False))
+        files.write_text(folder / f"{figure.name}.csv", figure.table.to_csv(index=False, float_format=_PRECISION))
         for panel in figure.panels:
             files.write_text(folder / f"{panel.name}.svg", for_file(panel))
             if png:
@@ -128,7 +133,7 @@ def _write_figures(figures: Sequence[Figure], folder: Path, png: bool) -> None:
 
 
 def _csv(figure: Figure) -> str:
-    data = base64.b64encode(figure.table.to_csv(index=False, float_format="%.6g").encode()).decode()
+    data = base64.b64encode(figure.table.to_csv(index=False, float_format=_PRECISION).encode()).decode()
     return f"data:text/csv;base64,{data}"
 
 

@@ -78,11 +78,12 @@ def drawing(width: float, height: float) -> Iterator[Axes]:
         yield Canvas(figsize=(width, height), layout="constrained").subplots()
 
 
-def panel(axes: Axes, name: str, says: str) -> Panel:
+def panel(axes: Axes, name: str, says: str, dpi: int = 160) -> Panel:
+    """`dpi` is that of what is drawn as pixels; lines and text are drawn as such."""
     canvas = axes.figure
     assert isinstance(canvas, Canvas)
     svg = io.StringIO()
-    canvas.savefig(svg, format="svg", metadata={"Date": None}, dpi=160)
+    canvas.savefig(svg, format="svg", metadata={"Date": None}, dpi=dpi)
     return Panel(name, says, svg.getvalue(), canvas)
 
 

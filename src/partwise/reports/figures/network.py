@@ -6,9 +6,10 @@ import numpy as np
 import xarray as xr
 from matplotlib.collections import LineCollection
 
-from partwise.reports.figures._figure import INK, Figure, Panel, drawing, panel
+from partwise.reports.figures._figure import Figure, Panel, drawing, panel
 
-_POSITIVE, _NEGATIVE = "#c2452d", "#2f6db3"
+_POSITIVE, _NEGATIVE, _UNIT = "#c2452d", "#2f6db3", "#8a8f99"  # pixels cannot follow light and dark, so they suit both
+_DPI = 100
 
 
 def network(edges: xr.Dataset, graphs: xr.Dataset) -> Figure:
@@ -40,10 +41,10 @@ def _panel(one: xr.Dataset, matrix: str, member: str) -> Panel:
         for level, units in ((0, sender), (1, receiver)):
             degree = np.bincount(units)
             named = np.flatnonzero(degree)
-            axes.scatter(named, np.full(len(named), level), s=2 + degree[named], color=INK, zorder=3, rasterized=True)
+            axes.scatter(named, np.full(len(named), level), s=2 + degree[named], color=_UNIT, zorder=3, rasterized=True)
         axes.set(title=f"{matrix}, {member.replace('-', ' ')}", xlabel="unit", yticks=(0, 1))
         axes.set_yticklabels(("from", "to"))
         axes.autoscale_view()
         busiest = max(np.bincount(sender).max(), np.bincount(receiver).max())
         says = f"Strong weights of {matrix} in {member}: {len(weight)} edges; the busiest unit has {int(busiest)} of them."
-        return panel(axes, f"network-{matrix.replace(' ', '-').lower()}-{member}", says)
+        return panel(axes, f"network-{matrix.replace(' ', '-').lower()}-{member}", says, dpi=_DPI)
