@@ -11,8 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from partwise.errors import DamagedFile, InputError
+    from partwise.interventions.prune import prune
+    from partwise.interventions.transplant import transplant
     from partwise.layers.tap import Recorder, Replace
+    from partwise.methods.activation_range import activation_range
     from partwise.methods.attention_map import attention_map
+    from partwise.methods.connectivity import connectivity, gate_matrix
+    from partwise.methods.diagnostic_probe import diagnostic_probe
+    from partwise.methods.functional_group import GroupRule, functional_group
+    from partwise.methods.gate_saturation import gate_saturation
+    from partwise.methods.unit_strength import unit_strength
+    from partwise.methods.weight_map import weight_map
     from partwise.models.seq2seq import Seq2Seq
     from partwise.population import Member, Population
     from partwise.training.checkpoint import load
@@ -22,6 +31,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "DamagedFile": "errors",
+    "GroupRule": "methods.functional_group",
     "InputError": "errors",
     "Member": "population",
     "MemberPlan": "training.config",
@@ -31,13 +41,24 @@ _HOMES = {
     "RunSpec": "training.spec",
     "Seq2Seq": "models.seq2seq",
     "TrainingConfig": "training.config",
+    "activation_range": "methods.activation_range",
     "attention_map": "methods.attention_map",
+    "connectivity": "methods.connectivity",
+    "diagnostic_probe": "methods.diagnostic_probe",
+    "functional_group": "methods.functional_group",
+    "gate_matrix": "methods.connectivity",
+    "gate_saturation": "methods.gate_saturation",
     "load": "training.checkpoint",
+    "prune": "interventions.prune",
     "train": "training.run",
+    "transplant": "interventions.transplant",
+    "unit_strength": "methods.unit_strength",
+    "weight_map": "methods.weight_map",
 }
 
 __all__ = [
     "DamagedFile",
+    "GroupRule",
     "InputError",
     "Member",
     "MemberPlan",
@@ -47,9 +68,19 @@ __all__ = [
     "RunSpec",
     "Seq2Seq",
     "TrainingConfig",
+    "activation_range",
     "attention_map",
+    "connectivity",
+    "diagnostic_probe",
+    "functional_group",
+    "gate_matrix",
+    "gate_saturation",
     "load",
+    "prune",
     "train",
+    "transplant",
+    "unit_strength",
+    "weight_map",
 ]
 
 

@@ -54,5 +54,5 @@ def test_the_table_of_contents_is_true() -> None:
     assert set(partwise.__all__) == set(partwise._HOMES)
     for name in partwise.__all__:
         assert getattr(partwise, name).__name__ == name
-    with pytest.raises(AttributeError, match="no attribute 'nothing'; it offers DamagedFile, InputError"):
+    with pytest.raises(AttributeError, match="no attribute 'nothing'; it offers DamagedFile, GroupRule, InputError"):
         _ = partwise.nothing

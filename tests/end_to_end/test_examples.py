@@ -9,8 +9,16 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def test_train_your_own_population(tmp_path: Path) -> None:
-    command = [sys.executable, "examples/train_your_own_population.py", str(tmp_path / "run")]
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert said[0].startswith("update gates of guided-0 (1, 4, 64)")
-    assert [line.split(":")[0] for line in said[1:]] == ["baseline-0", "guided-0", "baseline-1", "guided-1"]
+def said_by(example: str, *words: str) -> list[str]:
+    command = [sys.executable, f"examples/{example}.py", *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_train_a_population_look_inside_it_and_intervene(tmp_path: Path) -> None:
+    folder = str(tmp_path / "run")
+    trained = said_by("train_your_own_population", folder)
+    assert trained[0].startswith("update gates of guided-0 (1, 4, 64)")
+    assert [line.split(":")[0] for line in trained[1:]] == ["baseline-0", "guided-0", "baseline-1", "guided-1"]
+    changed = said_by("look_inside_and_intervene", folder)
+    names = ["baseline-0", "guided-0", "baseline-1", "guided-1", "guided-0", "guided-1"]
+    assert [line.split(":")[0] for line in changed] == names

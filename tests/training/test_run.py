@@ -18,6 +18,7 @@ import xarray as xr
 
 import partwise as pw
 from partwise.errors import DamagedFile, InputError
+from partwise.population import Population
 from partwise.tasks import lookup_tables
 from partwise.training import data, evaluate, run
 from partwise.training.objectives import task_loss
@@ -200,3 +201,50 @@ def test_loss_over_chunks_is_the_loss_over_all_rows(alone: Path, monkeypatch: py
         torch.testing.assert_close(one, other)
     output = population.architecture.forward(population.weights(), rows.source, rows.source_length, rows.steps)
     torch.testing.assert_close(whole[1], task_loss(output.logits, rows.target, rows.counts))
+
+
+def test_members_train_on_from_given_weights_and_frozen_numbers_keep_their_bits(tmp_path: Path) -> None:
+    """A part frozen by name, and numbers held one by one; everything else moves, and the start is left as it was."""
+    plain = tiny.spec(members=3, epochs=3, keep=())
+    start = Population.initial(plain.architecture, [plan.member for plan in plain.plans], ["pytorch"] * 3)
+    held = np.random.default_rng(0).random(start.store.shape) < 0.1
+    spec = dataclasses.replace(plain, start=start, held=held)  # member m2 of the tiny run freezes two parts by name
+    before = start.store.clone()
+    run.train(spec, tmp_path / "run")
+    frozen = spec.frozen_mask()
+    assert frozen is not None
+    assert frozen[2].sum() > held[2].sum()
+    after, real = pw.load(tmp_path / "run" / "checkpoints" / "last").store, _used(start)
+    assert torch.equal(start.store, before)
+    assert (after.numpy()[frozen] == before.numpy()[frozen]).all()
+    moved = (after != before).numpy()
+    assert (
+        moved[~frozen & real].mean() > 0.8
+    )  # embeddings of words that never come stay, as do units that attention never hears
+
+
+def _used(population: Population) -> np.ndarray:
+    """True at numbers of the store that are parameters, not the gaps between them."""
+    used = np.zeros(population.store.shape, bool)
+    for place in population.layout.places.values():
+        used[:, place] = True
+    return used
+
+
+def test_a_run_that_keeps_no_weights_keeps_its_results(tmp_path: Path) -> None:
+    spec = tiny.spec(members=2, epochs=2, keep=(), keep_weights=False)
+    run.train(spec, tmp_path / "run")
+    assert not (tmp_path / "run" / "checkpoints").exists()
+    history, final = run.results(tmp_path / "run")
+    assert np.isfinite(history.accuracy).all()
+    assert np.isfinite(final.accuracy).all()
+
+
+def test_a_start_or_a_mask_of_another_size_is_refused(tmp_path: Path) -> None:
+    plain = tiny.spec(members=3, keep=())
+    start = Population.initial(plain.architecture, [plan.member for plan in plain.plans][:2], ["pytorch"] * 2)
+    with pytest.raises(InputError, match=r"start has shape \(2, \d+\); 3 members of this architecture need"):
+        run.train(dataclasses.replace(plain, start=start), tmp_path / "run")
+    with pytest.raises(InputError, match="held has shape"):
+        run.train(dataclasses.replace(plain, held=np.zeros((3, 7), bool)), tmp_path / "run")
+    assert not (tmp_path / "run").exists()

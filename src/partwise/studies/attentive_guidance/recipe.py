@@ -63,8 +63,8 @@ DIRECTIONS = {"guided": "baseline", "baseline": "guided"}  # the arm of the host
 KEPT = (0, 1, 2, 5, 10, 20, 40)
 PRESETS = {
     "quick": Preset(
-        hidden=128, batch_size=8, epochs=80, seeds=3, keep_epochs=KEPT,
-        components=("encoder", "decoder"), directions=("guided",), pairs=3, retrained=15, pruned_retrained=15,
+        hidden=128, batch_size=8, epochs=80, seeds=5, keep_epochs=KEPT,
+        components=("encoder", "decoder"), directions=("guided",), pairs=5, retrained=15, pruned_retrained=15,
     ),
     "paper": Preset(
         hidden=512, batch_size=1, epochs=100, seeds=5, keep_epochs=KEPT,
