@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -187,6 +188,14 @@ def test_labels_stand_where_their_table_is_read_and_written(population: Populati
         assert [data.classes[label] for label in data.label] == wanted
         assert data.sentence.tolist() == [0, 0, 1, 1, 2, 2]
         assert data.values.std(dim=1, correction=0).mean(dim=1).numpy() == pytest.approx(np.ones(2), rel=1e-5)
+
+
+def test_a_decoder_step_carries_the_label_of_what_it_is_aligned_with(population: Population) -> None:
+    """Whatever the task says: here the second step writes about the third source position, and the other way round."""
+    rows = [dataclasses.replace(row, alignment=(0, 2, 1, 3)) for row in ROWS[::30][:3]]
+    data = probe_data(population, rows, "decoder.hidden", "current_table")
+    wanted = [row.source[place] for row in rows for place in (2, 1)]
+    assert [data.classes[label] for label in data.label] == wanted
 
 
 def test_a_probe_reads_the_word_off_the_embedding_and_nothing_off_shuffled_labels(population: Population) -> None:

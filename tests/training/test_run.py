@@ -206,7 +206,8 @@ def test_loss_over_chunks_is_the_loss_over_all_rows(alone: Path, monkeypatch: py
 def test_members_train_on_from_given_weights_and_frozen_numbers_keep_their_bits(tmp_path: Path) -> None:
     """A part frozen by name, and numbers held one by one; everything else moves, and the start is left as it was."""
     plain = tiny.spec(members=3, epochs=3, keep=())
-    start = Population.initial(plain.architecture, [plan.member for plan in plain.plans], ["pytorch"] * 3)
+    others = [pw.Member(plan.member.name, plan.member.seed + 50) for plan in plain.plans]
+    start = Population.initial(plain.architecture, others, ["pytorch"] * 3)  # not what the run would draw itself
     held = np.random.default_rng(0).random(start.store.shape) < 0.1
     spec = dataclasses.replace(plain, start=start, held=held)  # member m2 of the tiny run freezes two parts by name
     before = start.store.clone()
