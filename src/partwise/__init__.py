@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from partwise.methods.activation_range import activation_range
     from partwise.methods.attention_map import attention_map
     from partwise.methods.connectivity import connectivity, gate_matrix
+    from partwise.methods.contextual_decomposition import Variant, contextual_decomposition
     from partwise.methods.diagnostic_probe import diagnostic_probe
     from partwise.methods.functional_group import GroupRule, functional_group
     from partwise.methods.gate_saturation import gate_saturation
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from partwise.training.config import MemberPlan, TrainingConfig
     from partwise.training.run import train
     from partwise.training.spec import RunSpec
+    from partwise.twins.checked import gated_twin
+    from partwise.twins.wrapped import wrap
 
 _HOMES = {
     "DamagedFile": "errors",
@@ -41,19 +44,23 @@ _HOMES = {
     "RunSpec": "training.spec",
     "Seq2Seq": "models.seq2seq",
     "TrainingConfig": "training.config",
+    "Variant": "methods.contextual_decomposition",
     "activation_range": "methods.activation_range",
     "attention_map": "methods.attention_map",
     "connectivity": "methods.connectivity",
+    "contextual_decomposition": "methods.contextual_decomposition",
     "diagnostic_probe": "methods.diagnostic_probe",
     "functional_group": "methods.functional_group",
     "gate_matrix": "methods.connectivity",
     "gate_saturation": "methods.gate_saturation",
+    "gated_twin": "twins.checked",
     "load": "training.checkpoint",
     "prune": "interventions.prune",
     "train": "training.run",
     "transplant": "interventions.transplant",
     "unit_strength": "methods.unit_strength",
     "weight_map": "methods.weight_map",
+    "wrap": "twins.wrapped",
 }
 
 __all__ = [
@@ -68,19 +75,23 @@ __all__ = [
     "RunSpec",
     "Seq2Seq",
     "TrainingConfig",
+    "Variant",
     "activation_range",
     "attention_map",
     "connectivity",
+    "contextual_decomposition",
     "diagnostic_probe",
     "functional_group",
     "gate_matrix",
     "gate_saturation",
+    "gated_twin",
     "load",
     "prune",
     "train",
     "transplant",
     "unit_strength",
     "weight_map",
+    "wrap",
 ]
 
 

@@ -19,6 +19,7 @@ from partwise.layers.weights import Weights
 
 Gates = Float[Tensor, "*batch gates"]
 State = Float[Tensor, "*batch hidden"]
+AnyState = Float[Tensor, "*batch _"]  # a projected hidden state is narrower than its cell
 
 GATES = {"gru": 3, "lstm": 4}
 SITES = {
@@ -28,7 +29,7 @@ SITES = {
 
 
 def step(
-    cell: str, weights: Weights, name: str, from_input: Gates, state: tuple[State, ...], t: int, tap: Tap = untouched
+    cell: str, weights: Weights, name: str, from_input: Gates, state: tuple[AnyState, ...], t: int, tap: Tap = untouched
 ) -> tuple[State, ...]:
     """One step of the cell called `name`: the state is (hidden,) for a GRU, (hidden, cell) for an LSTM."""
     from_state = weights.linear(f"{name}.recurrent", state[0])

@@ -1,0 +1,1 @@
+"""Twins: the reader's own recurrent modules, opened without being touched."""
