@@ -143,16 +143,21 @@ def test_every_gate_of_every_step_can_be_recorded() -> None:
 
 class Scaled(nn.LSTM):
     def forward(self, *arguments: Any) -> Any:
-        output, state = super().forward(*arguments)
-        return output * (1 + 1e-9), state
+        output, (hidden, cell) = super().forward(*arguments)
+        return output, (hidden * (1 + 1e-9), cell)
+
+
+class Failing(nn.LSTM):
+    def forward(self, *arguments: Any) -> Any:
+        raise TypeError("only padded sentences, please")
 
 
 def test_what_cannot_be_twinned_is_refused_with_the_reason() -> None:
     broken = nn.GRU(3, 4)
     with torch.no_grad():
         broken.weight_hh_l0[0, 0] = torch.nan
-    hooked = nn.LSTM(3, 4)
-    hooked.register_forward_hook(lambda _module, _given, said: (said[0] * 2, said[1]))
+    hooked = nn.GRU(3, 4)
+    hooked.register_forward_hook(lambda _module, _given, said: (said[0], said[1] * 2))
     cases: list[tuple[Any, str]] = [
         (nn.RNN(3, 4), r"nn.RNN, which has no gates to open; allowed: nn.LSTM, nn.GRU, nn.LSTMCell, nn.GRUCell"),
         (nn.Linear(3, 4), r"recurrent is a torch.nn.modules.linear.Linear; allowed"),
@@ -160,6 +165,7 @@ def test_what_cannot_be_twinned_is_refused_with_the_reason() -> None:
         (nn.LSTM(3, 4, 2, dropout=0.1), r"training mode with dropout 0.1, .* call .eval\(\) on it first"),
         (broken, r"weights that are not finite: weight_hh_l0; mend or retrain"),
         (Scaled(3, 4), r"its twin differs by .* relative in torch.float64, allowed 1e-12"),
+        (Failing(3, 4), r"failed on packed random sentences, .*TypeError: only padded sentences, please"),
         (hooked, r"is its forward overridden, or are there hooks on it"),
     ]
     for module, message in cases:

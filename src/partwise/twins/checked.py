@@ -23,15 +23,21 @@ TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5}
 _LENGTHS = (5, 2, 4)
 
 
-def gated_twin(module: nn.Module) -> GatedTwin:
+def gated_twin(module: Any) -> GatedTwin:
     """The twin of an `nn.LSTM`, `nn.GRU`, `nn.LSTMCell` or `nn.GRUCell`; `certificate` holds its largest relative errors."""
     twin = GatedTwin(module)
     refuse_dropout(module)
     strange = [name for name, value in module.named_parameters() if not torch.isfinite(value).all()]
     if strange:
         raise InputError(f"recurrent has weights that are not finite: {', '.join(strange)}; mend or retrain the model")
-    with exact_products(), torch.enable_grad():
-        errors = {dtype: _largest_error(module, dtype) for dtype in TOLERANCE}
+    try:
+        with exact_products(), torch.enable_grad():
+            errors = {dtype: _largest_error(module, dtype) for dtype in TOLERANCE}
+    except Exception as error:  # whatever a forward of the reader's own may raise
+        raise InputError(
+            f"recurrent failed on packed random sentences, so that its twin cannot be checked ({type(error).__name__}: {error}); "
+            "is its forward overridden, or are there hooks on it?"
+        ) from error
     for dtype, error in errors.items():
         if not error <= TOLERANCE[dtype]:
             raise InputError(

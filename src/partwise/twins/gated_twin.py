@@ -171,7 +171,7 @@ class GatedTwin:
         return names
 
 
-def kind_of(module: nn.Module) -> str:
+def kind_of(module: Any) -> str:
     """Which cell a module is made of; one that has no twin is refused with the reason."""
     for known, cell in KINDS.items():
         if isinstance(module, known):

@@ -83,14 +83,14 @@ class Wrapped:
 
 def wrap(
     *,
-    recurrent: nn.Module | Sequence[nn.Module],
-    embedding: nn.Embedding | None = None,
-    head: nn.Linear | None = None,
+    recurrent: Any,
+    embedding: Any = None,
+    head: Any = None,
 ) -> Wrapped:
     """Open a model of one's own: `wrap(embedding=emb, recurrent=lstm, head=linear)`.
 
     `recurrent` is an `nn.LSTM`, `nn.GRU`, `nn.LSTMCell` or `nn.GRUCell`, or several of one kind from the bottom up.
-    Without `embedding`, give embedded input; without `head`, nothing is decoded.
+    `embedding` is an `nn.Embedding` (without it, give embedded input), `head` one `nn.Linear` (without it, nothing is decoded).
     """
     modules = [recurrent] if isinstance(recurrent, nn.Module) and not isinstance(recurrent, nn.ModuleList) else list(recurrent)
     if not modules:
@@ -113,7 +113,7 @@ def _stack_faults(twins: Sequence[GatedTwin]) -> list[str]:
     return faults
 
 
-def _end_faults(twins: Sequence[GatedTwin], embedding: nn.Embedding | None, head: nn.Linear | None) -> list[str]:
+def _end_faults(twins: Sequence[GatedTwin], embedding: Any, head: Any) -> list[str]:
     faults = []
     if embedding is not None and not isinstance(embedding, nn.Embedding):
         faults.append(f"embedding is a {type(embedding).__name__}; give an nn.Embedding, or None and embedded input")
