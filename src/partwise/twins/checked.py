@@ -33,11 +33,11 @@ def gated_twin(module: Any) -> GatedTwin:
     try:
         with exact_products(), torch.enable_grad():
             errors = {dtype: _largest_error(module, dtype) for dtype in TOLERANCE}
-    except Exception as error:  # whatever a forward of the reader's own may raise
+    except Exception as failure:  # whatever a forward of the reader's own may raise
         raise InputError(
-            f"recurrent failed on packed random sentences, so that its twin cannot be checked ({type(error).__name__}: {error}); "
-            "is its forward overridden, or are there hooks on it?"
-        ) from error
+            f"recurrent failed on packed random sentences, so that its twin cannot be checked: {type(failure).__name__}: "
+            f"{failure} (is its forward overridden, or are there hooks on it?)"
+        ) from failure
     for dtype, error in errors.items():
         if not error <= TOLERANCE[dtype]:
             raise InputError(
