@@ -23,7 +23,8 @@ from partwise.methods.contextual_decomposition.splits import Split
 from partwise.methods.contextual_decomposition.variants import MURDOCH, Variant
 from partwise.twins.readable import Readable
 
-Value = Float[Tensor, "*batch width"]
+Value = Float[Tensor, "*batch _"]
+Bias = Float[Tensor, "*#batch _"]  # one row for all
 Mask = Bool[Tensor, "row time"]
 States = tuple[Tensor, ...]
 Here = tuple[Value, Value, Value]  # sums, activations, and the cell or the GRU's hidden state, a row each
@@ -195,7 +196,7 @@ def _gru_step(
     return (written + (z + bias_z) * old[0],)
 
 
-def _relevant(function: Callable[[Tensor], Tensor], relevant: Value, bias: Value, whole: Value, activation: Value) -> Value:
+def _relevant(function: Callable[[Tensor], Tensor], relevant: Value, bias: Bias, whole: Value, activation: Value) -> Value:
     """rel = 1/2 {[f(r + b) - f(b)] + [f(whole) - f(whole - r)]}, where f(whole) is known."""
     return (function(relevant + bias) - function(bias)).add_(activation).sub_(function(whole - relevant)).mul_(0.5)
 

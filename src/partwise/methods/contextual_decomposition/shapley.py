@@ -22,7 +22,7 @@ from partwise.methods.contextual_decomposition.equations import bias_of, without
 from partwise.twins.readable import Readable
 
 MOST_PARTS = 8
-Shares = Float[Tensor, "part *batch width"]  # the last part is the intercept
+Shares = Float[Tensor, "part *batch _"]  # the last part is the intercept
 
 
 def decompose_parts(model: Readable, read: Sentences, part_of: Int[Tensor, "sentence time"], parts: int) -> Shares:
