@@ -22,10 +22,10 @@ from benchmarks import plain_seq2seq
 from partwise.models.seq2seq import Seq2Seq
 from partwise.population import Member, Population
 from partwise.tasks import lookup_tables
-from partwise.training import data
+from partwise.training.adam import MemberAdam
 from partwise.training.memory import keep_freed
-from partwise.training.optimiser import MemberAdam
-from partwise.training.step import TrainingStep
+from partwise.training.rows import data
+from partwise.training.rows.step import TrainingStep
 
 TASK = lookup_tables.generate()
 WORDS = {"source_words": 19, "target_words": 12}

@@ -10,8 +10,8 @@ from partwise.models.seq2seq import Seq2Seq
 from partwise.population import Member
 from partwise.tasks import lookup_tables
 from partwise.training.config import MemberPlan, TrainingConfig
+from partwise.training.rows.spec import RunSpec
 from partwise.training.run import train
-from partwise.training.spec import RunSpec
 
 OPTIONS = lookup_tables.Options(tables=3, bits=2, heldout_tables=1, heldout_compositions=1, heldout_inputs=1, validation_rows=1)
 WATCHED = ("validation", "heldout_inputs", "new_compositions")

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from partwise.population import Member, Population
     from partwise.training.checkpoint import load
     from partwise.training.config import MemberPlan, TrainingConfig
+    from partwise.training.rows.spec import RunSpec
     from partwise.training.run import train
-    from partwise.training.spec import RunSpec
     from partwise.twins.checked import gated_twin
     from partwise.twins.wrapped import wrap
 
@@ -41,7 +41,7 @@ _HOMES = {
     "Population": "population",
     "Recorder": "layers.tap",
     "Replace": "layers.tap",
-    "RunSpec": "training.spec",
+    "RunSpec": "training.rows.spec",
     "Seq2Seq": "models.seq2seq",
     "TrainingConfig": "training.config",
     "Variant": "methods.contextual_decomposition",

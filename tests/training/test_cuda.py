@@ -11,9 +11,11 @@ import pytest
 import torch
 
 from partwise.population import Population
-from partwise.training import data, run
-from partwise.training.optimiser import MemberAdam
-from partwise.training.step import TrainingStep
+from partwise.training import run
+from partwise.training._contract import Report
+from partwise.training.adam import MemberAdam
+from partwise.training.rows import data
+from partwise.training.rows.step import TrainingStep
 from tests import tiny
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
@@ -21,7 +23,7 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA d
 
 def test_a_captured_step_gives_the_gradients_of_the_cpu() -> None:
     """One step in float64: losses, gradients and moments; weights are left out, since Adam blows up rounding."""
-    from partwise.training.cuda_graph import GraphedStep
+    from partwise.training.cuda_graph import Graphed
 
     spec = tiny.spec()
     found = []
@@ -31,8 +33,9 @@ def test_a_captured_step_gives_the_gradients_of_the_cpu() -> None:
         rows = data.stack(spec.tasks, "train", device)
         optimiser = MemberAdam(models.store, torch.zeros_like(models.store), 0.001, 5.0)
         step = TrainingStep(models, rows, torch.ones(len(models), device=device, dtype=torch.float64), optimiser)
-        call = step if device == "cpu" else GraphedStep(step, 3)
-        call(torch.arange(12, device=device).view(4, 3), torch.zeros(4, dtype=torch.bool, device=device))
+        inputs = torch.arange(12, device=device).view(4, 3), torch.zeros(4, dtype=torch.bool, device=device)
+        call = step if device == "cpu" else Graphed(step, inputs, step.touched)
+        call(*inputs)
         found.append((step.totals.cpu(), optimiser.gradients.cpu(), optimiser.moments["first"].cpu()))
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-9)
@@ -61,7 +64,7 @@ def test_a_run_on_cuda_resumes_from_its_last_checkpoint(tmp_path: Path) -> None:
     assert other == pytest.approx(one, rel=0.02)
 
 
-def _stop_after(epochs: int) -> run.Report:
+def _stop_after(epochs: int) -> Report:
     def report(done: float) -> None:
         if done >= epochs:
             raise KeyboardInterrupt

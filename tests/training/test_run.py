@@ -20,9 +20,11 @@ import partwise as pw
 from partwise.errors import DamagedFile, InputError
 from partwise.population import Population
 from partwise.tasks import lookup_tables
-from partwise.training import data, evaluate, run
-from partwise.training.objectives import task_loss
-from partwise.training.spec import RunSpec
+from partwise.training import run
+from partwise.training.rows import data, evaluate
+from partwise.training.rows.objectives import task_loss
+from partwise.training.rows.spec import RunSpec
+from partwise.training.rows.trainee import RowsTrainee
 from tests import tiny
 
 ROOT = Path(__file__).parents[2]
@@ -118,14 +120,14 @@ def test_a_run_with_a_damaged_checkpoint_does_not_go_on(tmp_path: Path) -> None:
 def test_a_member_that_diverges_is_marked_and_spares_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calm, stormy = tmp_path / "calm", tmp_path / "stormy"
     run.train(tiny.spec(epochs=3), calm)
-    original = run._Trainer._train_epoch
+    original = RowsTrainee.train_epoch
 
     def poisoned(self, epoch, report):  # type: ignore[no-untyped-def]
         if epoch == 2:
             self.population.parameters["decoder.output.bias"][1, 0] = torch.nan
         original(self, epoch, report)
 
-    monkeypatch.setattr(run._Trainer, "_train_epoch", poisoned)
+    monkeypatch.setattr(RowsTrainee, "train_epoch", poisoned)
     run.train(tiny.spec(epochs=3), stormy)
     history, final = run.results(stormy)
     healthy, _ = run.results(calm)
@@ -182,7 +184,7 @@ def test_a_kill_before_the_first_epoch_is_survived(tmp_path: Path, alone: Path, 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(run._Trainer, "_train_epoch", killed)
+        patch.setattr(RowsTrainee, "train_epoch", killed)
         with pytest.raises(KeyboardInterrupt):
             run.train(tiny.spec(), tmp_path / "run")
     first = (tmp_path / "run" / "checkpoints" / "epoch-0000").stat().st_ino

@@ -1,47 +1,43 @@
 """A training step as one CUDA graph: launch overhead is paid once, whatever the number of members.
 
-1. Warm up on a side stream (kernels compile, the allocator settles), then put every tensor back as it was.
+1. Warm up on a side stream (kernels load, the allocator settles), then put every tensor back as it was.
 2. Capture one step that reads its inputs from fixed buffers.
 3. Each call copies the inputs into the buffers and replays.
 """
 
 from __future__ import annotations
 
-import torch
-from jaxtyping import Bool, Int
-from torch import Tensor
+from collections.abc import Callable, Sequence
 
-from partwise.training.step import TrainingStep
+import torch
+from torch import Tensor
 
 _WARM_UP = 3
 
 
-class GraphedStep:
-    """Wraps a `TrainingStep`; called like it, with the same results to float tolerance."""
+class Graphed:
+    """Called like the step it wraps, with the same results to float tolerance.
 
-    def __init__(self, step: TrainingStep, batch_size: int) -> None:
-        members, device = len(step.population), step.population.store.device
+    `inputs` have the shape of every later call's, `touched` are all tensors that a step changes.
+    """
+
+    def __init__(self, step: Callable[..., None], inputs: Sequence[Tensor], touched: Sequence[Tensor]) -> None:
         self._step = step  # the graph knows addresses only: what it reads must outlive it
-        self.totals = step.totals
-        self._indices = torch.zeros(members, batch_size, dtype=torch.int64, device=device)
-        self._forced = torch.zeros(members, dtype=torch.bool, device=device)
-        optimiser = step.optimiser
-        touched = [step.population.store, optimiser.gradients, *optimiser.moments.values(), optimiser.alive, step.totals]
+        self._inputs = [tensor.clone() for tensor in inputs]
         before = [tensor.clone() for tensor in touched]
-
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(_WARM_UP):
-                step(self._indices, self._forced)
+                step(*self._inputs)
         torch.cuda.current_stream().wait_stream(side)
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph):
-            step(self._indices, self._forced)
+            step(*self._inputs)
         for tensor, values in zip(touched, before, strict=True):
             tensor.copy_(values)
 
-    def __call__(self, indices: Int[Tensor, "member batch"], forced: Bool[Tensor, " member"]) -> None:
-        self._indices.copy_(indices)
-        self._forced.copy_(forced)
+    def __call__(self, *inputs: Tensor) -> None:
+        for buffer, values in zip(self._inputs, inputs, strict=True):
+            buffer.copy_(values)
         self._graph.replay()

@@ -14,32 +14,22 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import torch
 import xarray as xr
 
 from partwise import files, provenance
 from partwise.errors import DamagedFile, InputError
 from partwise.population import Member, Population
-from partwise.tasks._encoding import Vocabulary
-from partwise.training import checkpoint, data
-from partwise.training.evaluate import accuracy_and_loss
-from partwise.training.history import History
-from partwise.training.optimiser import MemberAdam
-from partwise.training.spec import SELECT_ON, TRAIN, RunSpec
-from partwise.training.step import TrainingStep
+from partwise.training import checkpoint
+from partwise.training._contract import Report, Spec
 
 SAVE_EVERY = 10.0  # seconds between checkpoints on CUDA
 SHARE_OF_SAVING = 10  # and at least this many times what the last one took
-Report = Callable[[float], None]
-"""Called with the epochs done so far, fractions included."""
 
 
-def train(spec: RunSpec, folder: Path, report: Report = lambda _: None) -> None:
+def train(spec: Spec, folder: Path, report: Report = lambda _: None) -> None:
     """Bring the run in `folder` to its end, from wherever it is."""
     spec.check()
     folder.mkdir(parents=True, exist_ok=True)
@@ -54,7 +44,7 @@ def is_done(folder: Path) -> bool:
     return (folder / "DONE").is_file()
 
 
-def _write_down(spec: RunSpec, folder: Path) -> None:
+def _write_down(spec: Spec, folder: Path) -> None:
     wanted = files.json_ready(spec.describe())
     note = folder / "run.json"
     if note.is_file():
@@ -66,93 +56,47 @@ def _write_down(spec: RunSpec, folder: Path) -> None:
 
 
 class _Trainer:
-    def __init__(self, spec: RunSpec, folder: Path) -> None:
-        self.spec, self.checkpoints = spec, folder / "checkpoints"
-        self.folder = folder
-        plans, config, device = spec.plans, spec.config, spec.device
-        self.seeds = [plan.member.seed for plan in plans]
-        words = {"source": Vocabulary.source(spec.tasks[0]).words, "target": Vocabulary.target(spec.tasks[0]).words}
-        members = [plan.member for plan in plans]
-        if spec.start is None:
-            initial = Population.initial(spec.architecture, members, [plan.initialisation for plan in plans], words)
-        else:
-            initial = Population(spec.architecture, members, spec.start.store, words)
-        self.population = initial.to(device)
-        self.optimiser = MemberAdam(
-            self.population.store,
-            torch.zeros_like(self.population.store),
-            config.learning_rate,
-            config.clip,
-            self._frozen(),
-        )
-        self.rows = {split: data.stack(spec.tasks, split, device) for split in (TRAIN, *spec.watched)}
-        guidance = torch.tensor([plan.guidance for plan in plans], device=device)
-        self.step: Any = TrainingStep(self.population, self.rows[TRAIN], guidance, self.optimiser)
-        self.history = History(self.population.names, spec.watched, config.epochs)
+    def __init__(self, spec: Spec, folder: Path) -> None:
+        self.config, self.device = spec.config, spec.device
+        self.folder, self.checkpoints = folder, folder / "checkpoints"
+        self.trainee = spec.trainee()
+        self.population, self.optimiser = self.trainee.population, self.trainee.optimiser
         self.best = self.population.store.clone()
         self.seconds_before, self.began = 0.0, time.monotonic()
         self.saved, self.save_took = self.began, 0.0
 
     def go(self, report: Report) -> None:
         last = self._resume()
-        if self.population.store.is_cuda:
-            from partwise.training.cuda_graph import GraphedStep
-
-            self.step = GraphedStep(self.step, self.spec.config.batch_size)
+        self.trainee.prepare()
         if last is None:
             self._evaluate(0)
-            if self._is_due(0) or 0 in self.spec.config.keep_epochs:
+            if self._is_due(0) or 0 in self.config.keep_epochs:
                 self._save(0)
-        for epoch in range((last or 0) + 1, self.spec.config.epochs + 1):
-            self._train_epoch(epoch, report)
+        for epoch in range((last or 0) + 1, self.config.epochs + 1):
+            self.trainee.train_epoch(epoch, report)
             self._evaluate(epoch)
             self._select(epoch)
             if self._is_due(epoch):
                 self._save(epoch)
-            elif epoch in self.spec.config.keep_epochs:
+            elif epoch in self.config.keep_epochs:
                 checkpoint.save(self._epoch_folder(epoch), self.population, epoch=epoch)
             report(epoch)
         self._finish()
 
-    def _frozen(self) -> torch.Tensor | None:
-        mask = self.spec.frozen_mask()
-        return None if mask is None else torch.from_numpy(mask).to(self.spec.device)
-
-    def _train_epoch(self, epoch: int, report: Report) -> None:
-        total = self.rows[TRAIN].source.shape[-2]
-        device = self.spec.device
-        order = torch.from_numpy(data.order(self.seeds, total, self.spec.config.batch_size, epoch)).to(device)
-        chances = [plan.teacher_forcing for plan in self.spec.plans]
-        forced = torch.from_numpy(data.forcing(self.seeds, chances, len(order), epoch)).to(device)
-        self.step.totals.zero_()
-        told = time.monotonic()
-        for number, (indices, force) in enumerate(zip(order, forced, strict=True)):
-            self.step(indices, force)
-            if time.monotonic() - told > 1.0:
-                report(epoch - 1 + number / len(order))
-                told = time.monotonic()
-        loss, right = (self.step.totals / torch.tensor([[len(order)], [total]], device=device)).cpu().numpy()
-        self.history.arrays["train_loss"][epoch] = loss
-        self.history.arrays["train_accuracy"][epoch] = right
-
     def _evaluate(self, epoch: int) -> None:
-        """Watched splits now. A member that has diverged keeps NaN from then on."""
+        """A member that has diverged is marked, and keeps NaN from then on."""
         self.optimiser.alive &= torch.isfinite(self.population.store).all(dim=1)
-        dead = ~self.optimiser.alive.cpu().numpy()
-        for i, split in enumerate(self.spec.watched):
-            accuracy, loss = accuracy_and_loss(self.population, self.rows[split])
-            self.history.arrays["accuracy"][epoch, i] = np.where(dead, np.nan, accuracy.cpu().numpy())
-            self.history.arrays["loss"][epoch, i] = np.where(dead, np.nan, loss.cpu().numpy())
+        self.trainee.evaluate(epoch)
 
     def _select(self, epoch: int) -> None:
-        better = torch.from_numpy(self.history.selected(SELECT_ON, epoch) == epoch).to(self.spec.device)
+        better = torch.from_numpy(self.trainee.selected(epoch) == epoch).to(self.device)
         self.best.copy_(torch.where(better.unsqueeze(1), self.population.store, self.best))
 
     def _is_due(self, epoch: int) -> bool:
         if not self.population.store.is_cuda:
             return True
-        if epoch == self.spec.config.epochs:
-            return self.spec.config.keep_weights
+        if epoch == self.config.epochs:
+            return self.config.keep_weights
         return time.monotonic() - self.saved > max(SAVE_EVERY, SHARE_OF_SAVING * self.save_took)
 
     def _epoch_folder(self, epoch: int) -> Path:
@@ -162,10 +106,11 @@ class _Trainer:
         """The checkpoint of an epoch; then `last` moves to it; then what is no longer needed goes."""
         began = time.monotonic()
         folder = self._epoch_folder(epoch)
+        history = self.trainee.history.arrays
         state = {
             "moments": self.optimiser.moments | {"alive": self.optimiser.alive},
             "selected": {"store": self.best},
-            "history": {name: torch.from_numpy(values) for name, values in self.history.arrays.items()},
+            "history": {name: torch.from_numpy(values) for name, values in history.items()},
         }
         checkpoint.save(folder, self.population, state, epoch=epoch, seconds=self._seconds())
         link = self.checkpoints / ".last.part"
@@ -177,7 +122,7 @@ class _Trainer:
         for other in self.checkpoints.glob("epoch-*"):
             if other.name == folder.name:
                 continue
-            if int(other.name.removeprefix("epoch-")) in self.spec.config.keep_epochs:
+            if int(other.name.removeprefix("epoch-")) in self.config.keep_epochs:
                 checkpoint.keep_weights_only(other)
             else:
                 shutil.rmtree(other)
@@ -192,7 +137,7 @@ class _Trainer:
         self.optimiser.load({name: moments[name] for name in self.optimiser.moments}, moments["alive"])
         self.best.copy_(checkpoint.read_tensors(last, "selected")["store"])
         for name, values in checkpoint.read_tensors(last, "history").items():
-            self.history.arrays[name] = values.numpy()
+            self.trainee.history.arrays[name] = values.numpy()
         facts = checkpoint.read_facts(last)
         self.seconds_before = facts.get("seconds", 0.0)
         return int(facts["epoch"])
@@ -202,29 +147,18 @@ class _Trainer:
         return round(self.seconds_before + time.monotonic() - self.began, 1)
 
     def _finish(self) -> None:
-        epochs = self.spec.config.epochs
-        chosen = self.history.selected(SELECT_ON, epochs)
-        selected = Population(self.spec.architecture, self.population.members, self.best, self.population.words)
-        if self.spec.config.keep_weights:
+        chosen = self.trainee.selected(self.config.epochs)
+        population = self.population
+        selected = Population(population.architecture, population.members, self.best, population.words)
+        if self.config.keep_weights:
             checkpoint.save(self.checkpoints / "selected", selected, epoch=chosen.tolist())
-        everywhere = set.intersection(*(set(task.splits) for task in self.spec.tasks))
-        splits = [split for split in self.spec.tasks[0].splits if split != TRAIN and split in everywhere]
-        dead = ~self.optimiser.alive.cpu().numpy()
-        accuracy = np.full((2, len(splits), len(self.seeds)), np.nan, np.float32)
-        for i, split in enumerate(splits):
-            rows = data.stack(self.spec.tasks, split, self.spec.device)
-            for j, population in enumerate((self.population, selected)):
-                values = accuracy_and_loss(population, rows)[0].cpu().numpy()
-                accuracy[j, i] = np.where(dead, np.nan, values)
-        final = xr.Dataset(
-            {"accuracy": (("weights", "split", "member"), accuracy), "selected_epoch": ("member", chosen)},
-            {"weights": ["last", "selected"], "split": splits, "member": list(self.population.names)},
-        )
+        final = self.trainee.final(selected).assign(selected_epoch=("member", chosen))
         hashes = {}
-        for name, dataset in (("history", self.history.to_dataset()), ("final", final)):
+        for name, dataset in (("history", self.trainee.history.to_dataset()), ("final", final)):
             hashes[f"{name}.nc"] = files.write_dataset(self.folder / f"{name}.nc", dataset)
-        files.write_sealed(self.folder / "DONE", {"epochs": epochs, "seconds": self._seconds(), "files": hashes})
-        if not self.spec.config.keep_weights:
+        done = {"epochs": self.config.epochs, "seconds": self._seconds(), "files": hashes}
+        files.write_sealed(self.folder / "DONE", done)
+        if not self.config.keep_weights:
             shutil.rmtree(self.checkpoints, ignore_errors=True)
 
 

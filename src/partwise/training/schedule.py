@@ -18,9 +18,9 @@ from typing import TypeVar
 from partwise import files
 from partwise.errors import WorkerLost
 from partwise.progress import Progress
+from partwise.training._contract import Spec
 from partwise.training.memory import keep_freed
 from partwise.training.run import is_done, train
-from partwise.training.spec import RunSpec
 
 Item = TypeVar("Item")
 
@@ -31,7 +31,7 @@ def split_evenly(items: Sequence[Item], parts: int) -> list[tuple[Item, ...]]:
     return [tuple(items[start::parts]) for start in range(parts)]
 
 
-def train_all(specs: Mapping[Path, RunSpec], jobs: int, label: str) -> None:
+def train_all(specs: Mapping[Path, Spec], jobs: int, label: str) -> None:
     """Bring every run to its end. Runs that are done cost nothing; interrupted ones go on from their last epoch."""
     total = float(sum(spec.config.epochs * len(spec.plans) for spec in specs.values()))
     for folder in filter(is_done, specs):
@@ -45,7 +45,7 @@ def train_all(specs: Mapping[Path, RunSpec], jobs: int, label: str) -> None:
             _train_in_workers(waiting, jobs)
 
 
-def _train_in_workers(waiting: Mapping[Path, RunSpec], jobs: int) -> None:
+def _train_in_workers(waiting: Mapping[Path, Spec], jobs: int) -> None:
     import joblib
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
@@ -57,7 +57,7 @@ def _train_in_workers(waiting: Mapping[Path, RunSpec], jobs: int) -> None:
         raise WorkerLost("a worker process was killed from outside (is the machine out of memory?)") from None
 
 
-def _train(spec: RunSpec, folder: Path) -> None:
+def _train(spec: Spec, folder: Path) -> None:
     """One thread, wherever it runs: the number of threads decides the last bits of a product."""
     import torch
 
@@ -71,7 +71,7 @@ def _train(spec: RunSpec, folder: Path) -> None:
         torch.set_num_threads(threads)
 
 
-def _train_in_worker(spec: RunSpec, folder: Path, parent: int) -> None:
+def _train_in_worker(spec: Spec, folder: Path, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the parent, which ends its workers
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     _train(spec, folder)
@@ -83,7 +83,7 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def _done(specs: Mapping[Path, RunSpec]) -> float:
+def _done(specs: Mapping[Path, Spec]) -> float:
     """Member-epochs finished, read from what the runs write beside their checkpoints."""
     total = 0.0
     for folder, spec in specs.items():

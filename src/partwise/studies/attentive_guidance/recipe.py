@@ -23,8 +23,8 @@ from partwise.tasks import lookup_tables
 from partwise.tasks._contract import Example, Task
 from partwise.tasks._encoding import Vocabulary
 from partwise.training.config import MemberPlan, TrainingConfig
+from partwise.training.rows.spec import RunSpec
 from partwise.training.schedule import split_evenly, train_all
-from partwise.training.spec import RunSpec
 
 ARMS = {"baseline": 0.0, "guided": 1.0}  # the weight of the attention loss
 PUBLISHED_SAMPLES = 5

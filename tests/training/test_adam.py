@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from partwise.training.optimiser import MemberAdam
+from partwise.training.adam import MemberAdam
 
 
 def optimiser(members: int = 3, frozen: torch.Tensor | None = None, clip: float = 5.0) -> MemberAdam:

@@ -10,9 +10,9 @@ from benchmarks import plain_seq2seq
 from partwise.models.seq2seq import Seq2Seq
 from partwise.population import Member, Population
 from partwise.tasks import lookup_tables
-from partwise.training import data
-from partwise.training.optimiser import MemberAdam
-from partwise.training.step import TrainingStep
+from partwise.training.adam import MemberAdam
+from partwise.training.rows import data
+from partwise.training.rows.step import TrainingStep
 from tests.plain import plain_copy, plain_parameters
 
 MEMBERS = 10
@@ -81,7 +81,7 @@ def test_a_member_equals_fused_modules_under_autograd(cell: str, scheme: str) ->
 def test_postponed_gradients_equal_vmap_of_autograd(sizes: dict[str, object]) -> None:
     """Route against route: one backward with collected weight gradients, and vmap(grad) of the open single model."""
     from partwise.layers.weights import PlainWeights, PostponedWeights
-    from partwise.training.objectives import guidance_loss, task_loss
+    from partwise.training.rows.objectives import guidance_loss, task_loss
 
     models = population(range(4), **sizes)
     rows = data.stack([TASKS[i] for i in range(4)], "train").take(torch.arange(20).view(4, 5))

@@ -7,7 +7,7 @@ from math import log
 import pytest
 import torch
 
-from partwise.training.objectives import guidance_loss, row_is_right, task_loss
+from partwise.training.rows.objectives import guidance_loss, row_is_right, task_loss
 
 # two rows of two steps; the second row ends after its first step
 COUNTS = torch.tensor([[True, True], [True, False]])

@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from partwise.population import Population
-from partwise.training.data import Rows
-from partwise.training.objectives import row_is_right, surprise
+from partwise.training.rows.data import Rows
+from partwise.training.rows.objectives import row_is_right, surprise
 
 _CHUNK = 256  # rows at a time, so that long splits fit into memory
 

@@ -9,8 +9,8 @@ from partwise.errors import InputError
 from partwise.population import Member
 from partwise.tasks import lookup_tables
 from partwise.tasks._encoding import Vocabulary, encode
-from partwise.training import data
 from partwise.training.config import MemberPlan, TrainingConfig
+from partwise.training.rows import data
 
 
 def test_every_epoch_shows_every_row_once_in_an_order_of_its_own() -> None:

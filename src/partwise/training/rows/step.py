@@ -12,20 +12,34 @@ from torch import Tensor
 
 from partwise.layers.weights import PostponedWeights
 from partwise.population import Population
-from partwise.training.data import Rows
-from partwise.training.objectives import guidance_loss, row_is_right, task_loss
-from partwise.training.optimiser import MemberAdam
+from partwise.training._contract import Optimiser
+from partwise.training.rows.data import Rows
+from partwise.training.rows.objectives import guidance_loss, row_is_right, task_loss
 
 
 class TrainingStep:
     """Call it with each member's row indices and teacher-forcing draw; it updates the population in place."""
 
-    def __init__(self, population: Population, rows: Rows, guidance: Float[Tensor, " member"], optimiser: MemberAdam) -> None:
+    def __init__(
+        self,
+        population: Population,
+        rows: Rows,
+        guidance: Float[Tensor, " member"],
+        optimiser: Optimiser,
+        totals: Float[Tensor, "2 member"] | None = None,
+    ) -> None:
+        """`totals` gathers every step's loss and number of right rows, until whoever reads them sets them to zero."""
         self.population, self.rows, self.guidance, self.optimiser = population, rows, guidance, optimiser
         self.guided = bool((guidance > 0).any())
         gradients = population.layout.views(optimiser.gradients)
         self.weights = PostponedWeights(population.parameters, gradients)
-        self.totals = torch.zeros(2, len(population), device=population.store.device)
+        self.totals = torch.zeros(2, len(population), device=population.store.device) if totals is None else totals
+
+    @property
+    def touched(self) -> list[Tensor]:
+        """Every tensor that a step changes."""
+        optimiser = self.optimiser
+        return [self.population.store, optimiser.gradients, *optimiser.moments.values(), optimiser.alive, self.totals]
 
     def __call__(self, indices: Int[Tensor, "member batch"], force: Bool[Tensor, " member"]) -> None:
         batch = self.rows.take(indices)

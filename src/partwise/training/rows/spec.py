@@ -16,10 +16,9 @@ from partwise.parts import mask_of
 from partwise.population import Layout, Population
 from partwise.tasks._contract import Task
 from partwise.training import checkpoint
+from partwise.training._contract import Trainee
 from partwise.training.config import MemberPlan, TrainingConfig
-
-TRAIN, SELECT_ON = "train", "validation"
-
+from partwise.training.rows.trainee import SELECT_ON, TRAIN, RowsTrainee
 
 Mask = Bool[np.ndarray, "member parameter"]
 
@@ -59,6 +58,9 @@ class RunSpec:
             "start": None if self.start is None else _digest(self.start.store.cpu().numpy()),
             "held": None if self.held is None else _digest(self.held),
         }
+
+    def trainee(self) -> Trainee:
+        return RowsTrainee(self)
 
     def check(self) -> None:
         """Everything that could stop the run later, before its folder exists."""
