@@ -111,8 +111,21 @@ class Population:
 
     @property
     def parameters(self) -> dict[str, Tensor]:
-        """Every parameter by name, shape (member, ...): views into the store."""
+        """Every parameter by name, shape (member, ...): views into the store. A parameter that is another's under another name
+        (a tied output map) is there under both."""
+        own = self.own_parameters
+        return own | {name: own[other] for name, other in self.shared.items()}
+
+    @property
+    def own_parameters(self) -> dict[str, Tensor]:
+        """Every parameter once."""
         return self.layout.views(self.store)
+
+    @property
+    def shared(self) -> Mapping[str, str]:
+        """Which names stand for which parameters."""
+        of_architecture = getattr(self.architecture, "shared", None)
+        return of_architecture() if of_architecture else {}
 
     def weights(self) -> StackedWeights:
         """All members, for one forward pass over the member axis."""

@@ -10,7 +10,7 @@ from partwise.methods.attention_map import attention_map
 from partwise.models._contract import Architecture
 from partwise.studies._contract import Study
 from partwise.tasks import lookup_tables
-from partwise.tasks._contract import Task
+from partwise.tasks._contract import Corpus, Task
 from partwise.training import checkpoint
 
 EVERY = [(kind, key) for kind in registry.KINDS for key in registry.keys(kind)]
@@ -32,7 +32,10 @@ def test_the_first_members_are_there() -> None:
 
 
 def test_a_typo_gets_the_nearest_name() -> None:
-    with pytest.raises(InputError, match=r"unknown task 'lookup-table'. Did you mean 'lookup-tables'\? Allowed: lookup-tables"):
+    with pytest.raises(
+        InputError,
+        match=r"unknown task 'lookup-table'. Did you mean 'lookup-tables'\? Allowed: long-range-rules, lookup-tables",
+    ):
         registry.load("task", "lookup-table")
     with pytest.raises(InputError, match="unknown kind 'tusk'"):
         registry.keys("tusk")
@@ -42,13 +45,14 @@ def test_a_typo_gets_the_nearest_name() -> None:
 def test_tasks_offer_generate(key: str) -> None:
     module = registry.load("task", key)
     one, same, other = (module.generate(module.Options(), seed) for seed in (5, 5, 6))
-    assert isinstance(one, Task)
+    assert isinstance(one, Task | Corpus)
     assert one.fingerprint() == same.fingerprint() != other.fingerprint()
 
 
 @pytest.mark.parametrize("key", registry.keys("model"))
 def test_models_offer_an_architecture_that_json_can_hold(key: str) -> None:
-    architecture = registry.load("model", key).ARCHITECTURE(source_words=5, target_words=6, hidden=4)
+    words = {"seq2seq": {"source_words": 5, "target_words": 6}, "language-model": {"words": 5}}
+    architecture = registry.load("model", key).ARCHITECTURE(hidden=4, **words[key])
     assert isinstance(architecture, Architecture)
     assert checkpoint.build(checkpoint.describe(architecture)) == architecture
     assert len(set(architecture.sites())) == len(architecture.sites()) > 0

@@ -17,7 +17,7 @@ UNIFORM_RANGE = 0.08
 
 @dataclass(frozen=True)
 class Parameter:
-    """Shape of a parameter, and the range in which PyTorch's own module would draw it (None: normal, as an embedding)."""
+    """Shape of a parameter, and the range in which PyTorch draws it (None: normal, as its embeddings; 0: zeros)."""
 
     shape: tuple[int, ...]
     pytorch_range: float | None

@@ -74,7 +74,8 @@ class PostponedWeights:
 
     hand_derived = True
 
-    def __init__(self, parameters: Parameters, gradients: Parameters) -> None:
+    def __init__(self, parameters: Parameters, gradients: Parameters, shared: Mapping[str, str] | None = None) -> None:
+        """`shared` names parameters that are others by another name: their gradients are added to those of the others."""
         self.parameters = parameters
         device = next(iter(parameters.values())).device
         self._anchor = torch.zeros((), device=device, requires_grad=True)  # so that autograd visits maps of plain ids
@@ -83,6 +84,7 @@ class PostponedWeights:
         for name, gradient in gradients.items():
             map_name, kind = name.rsplit(".", 1)
             self._maps.setdefault(map_name, {})[kind] = gradient
+        self._shared = {name.rsplit(".", 1)[0]: gradients[other] for name, other in (shared or {}).items()}
 
     def linear(self, name: str, x: Float[Tensor, "member *batch width"]) -> Float[Tensor, "member *batch out"]:
         weight, bias = self.parameters[f"{name}.weight"], self.parameters.get(f"{name}.bias")
@@ -99,6 +101,9 @@ class PostponedWeights:
             for number, (map_name, kinds) in enumerate(self._maps.items()):
                 with lane(number):
                     self._collect_map(kinds, self._notes.get(map_name, []))
+        for map_name, gradient in self._shared.items():  # once the others have written theirs
+            if notes := self._notes.get(map_name, []):
+                gradient.baddbmm_(_joined(notes, 1).mT, _joined(notes, 0))
         for notes in self._notes.values():
             notes.clear()  # the graph holds these very lists: a note left in one would keep the graph alive for good
 
@@ -110,7 +115,8 @@ class PostponedWeights:
             _sum_rows(kinds["weight"], notes)
         else:
             gradients = _joined(notes, 1)
-            kinds["weight"].baddbmm_(gradients.mT, _joined(notes, 0), beta=0)
+            if "weight" in kinds:
+                kinds["weight"].baddbmm_(gradients.mT, _joined(notes, 0), beta=0)
             if "bias" in kinds:
                 torch.sum(gradients, dim=1, out=kinds["bias"])
 

@@ -1,7 +1,7 @@
 """What a task must offer: examples with their derivation, in named splits, and what can be probed at each position.
 
-A module in this folder offers `Options` (a frozen dataclass, checked when it is made) and
-`generate(options, seed) -> Task`; where the data was published as files, also `read(folder) -> Task`.
+A module in this folder offers `Options` (a frozen dataclass, checked when it is made) and `generate(options, seed)`, which
+gives a `Task` (rows of source and target) or a `Corpus` (running text); where data was published as files, also `read(folder)`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Int
 
 Label = str | int | None
 
@@ -58,4 +61,31 @@ class Task:
             for row in self.splits[split]:
                 columns = (split, " ".join(row.source), " ".join(row.target), " ".join(map(str, row.alignment)))
                 digest.update(("\t".join(columns) + "\n").encode())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Running text ready to use, as ids (a word's id is its place in `words`).
+
+    `streams` are long texts, by split. `windows` are short ones of equal length to look at, (window, time).
+    `spans` is how a stream came about: by split, the place and kind of everything in it that was put there by rule.
+    `facts` holds what was counted in the finished text: what was asked for is not always what one gets.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    streams: Mapping[str, Int[np.ndarray, " token"]]
+    windows: Mapping[str, Int[np.ndarray, "window time"]]
+    spans: Mapping[str, Mapping[str, Int[np.ndarray, " span"]]]
+    facts: Mapping[str, int | float]
+    origin: str
+
+    def fingerprint(self) -> str:
+        """SHA-256 over every stream and window: equal data, equal fingerprint, on every platform."""
+        digest = hashlib.sha256("\n".join(self.words).encode())
+        for texts in (self.streams, self.windows):
+            for split in sorted(texts):
+                digest.update(f"{split} {texts[split].shape}".encode())
+                digest.update(np.ascontiguousarray(texts[split], "<i4").tobytes())
         return digest.hexdigest()

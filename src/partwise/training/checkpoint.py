@@ -30,7 +30,7 @@ def save(folder: Path, population: Population, more: Mapping[str, Mapping[str, T
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
-    groups = {WEIGHTS: population.parameters, **(more or {})}
+    groups = {WEIGHTS: population.own_parameters, **(more or {})}
     for name, tensors in groups.items():
         save_file({key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}, part / f"{name}.safetensors")
     files.write_sealed(
