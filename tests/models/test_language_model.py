@@ -108,3 +108,16 @@ def test_a_population_is_decomposed_as_its_members_are(cell: str, name: str) -> 
         assert together.data.sel(member=member).relevant.values == pytest.approx(alone.data.relevant.values, abs=1e-13)
         assert scores.sel(member=member).irrelevant.values == pytest.approx(alone.logits().irrelevant.values, abs=1e-13)
         assert chances.sel(member=member).values == pytest.approx(alone.probability(3).values, abs=1e-13)
+
+
+def test_members_may_read_sentences_of_their_own() -> None:
+    models = population()
+    ids = torch.randint(9, (2, 5, 6))
+    ids[:, 3] = ids[:, 1]  # the same sentence twice
+    together = pw.contextual_decomposition(models, ids, (2, 4))
+    for row, member in enumerate(models.names):
+        alone = pw.contextual_decomposition(models.select([member]), ids[row], (2, 4))
+        assert together.data.relevant.sel(member=member).values == pytest.approx(alone.data.relevant.values[0], abs=1e-14)
+    assert together.certificate == together.data.error.max()
+    with pytest.raises(InputError, match=r"give \(batch, time\), or \(2, batch, time\): sentences of their own"):
+        pw.contextual_decomposition(models, ids.repeat(2, 1, 1), (2, 4))

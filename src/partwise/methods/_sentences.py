@@ -43,7 +43,9 @@ class Sentences:
 
 
 def sentences(model: Readable, ids: Any, lengths: Any = None, init: Any = "zero") -> Sentences:
-    """Check what the caller gave, and embed it. `init` is "zero", word ids to read beforehand, or the states themselves."""
+    """Check what the caller gave, and embed it. `init` is "zero", word ids to read beforehand, or the states themselves.
+
+    Members of a population read the same sentences, or each its own: ids (member, batch, time)."""
     given = torch.as_tensor(ids, device=model.device)
     if given.is_floating_point():
         if given.dim() != 3 or given.shape[-1] != model.width:
@@ -59,12 +61,13 @@ def sentences(model: Readable, ids: Any, lengths: Any = None, init: Any = "zero"
 
 def embed(model: Readable, ids: Tensor, name: str) -> Float[Tensor, "*member sentence time width"]:
     """Vectors of word ids (batch, time), for one model or every member."""
-    if ids.dim() != 2:
-        raise InputError(f"{name} has shape {tuple(ids.shape)}; give (batch, time)")
+    if ids.dim() != 2 and not (model.lead and ids.dim() == 3 and len(ids) == model.lead[0]):
+        each = f", or ({model.lead[0]}, batch, time): sentences of their own for each member" if model.lead else ""
+        raise InputError(f"{name} has shape {tuple(ids.shape)}; give (batch, time){each}")
     if model.words is None:
         raise InputError(f"{name} are word ids, but the model was wrapped without embedding=; give vectors or wrap with it")
     check_words(ids, model.words, name)
-    ids = ids.to(torch.int64).expand(*model.lead, *ids.shape)
+    ids = ids.to(torch.int64).expand(*model.lead, *ids.shape[-2:])
     return model.weights.embedding("embedding", ids)
 
 

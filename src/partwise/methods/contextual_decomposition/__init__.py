@@ -57,7 +57,8 @@ def contextual_decomposition(
 ) -> Decomposition:
     """Split the model's values on `ids` (batch, time) into what `phrase` contributes and what everything else does.
 
-    `model` is what `pw.wrap` returns, or a population of language models (the result then has a dimension `member`).
+    `model` is what `pw.wrap` returns, or a population of language models (the result then has a dimension `member`, and each
+    member may read sentences of its own: `ids` (member, batch, time)).
     `phrase` is (start, stop), stop exclusive, two numbers or two (batch,) arrays, or a bool mask (batch, time).
     `variant`: see `variants`; "shapley" shares every non-linearity out between the phrase and the rest, or, in place of a
     phrase, between up to 8 `parts`: whole numbers (batch, time) from 0.
@@ -144,6 +145,6 @@ def _distinct(read: Sentences, ids: Any) -> tuple[Tensor, Tensor]:
     words = torch.as_tensor(ids, device=rows.device)
     if words.is_floating_point() or any(part.shape[-2] > 1 for layer in read.start for part in layer):
         return rows, rows
-    _, sentence = words.unique(dim=0, return_inverse=True)
+    _, sentence = words.movedim(-2, 0).flatten(1).unique(dim=0, return_inverse=True)
     first = torch.full_like(rows[: int(sentence.max()) + 1], len(rows)).scatter_reduce(0, sentence, rows, "amin")
     return first, sentence

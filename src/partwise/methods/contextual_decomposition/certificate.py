@@ -25,9 +25,10 @@ TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5}
 _CHECKED = 8  # rows
 
 States = Float[Tensor, "*member sentence time unit"]
+Errors = Float[Tensor, "*member"]
 
 
-def largest_error(model: Readable, kind: Variant, read: Sentences, inside: Tensor, split: Split) -> float:
+def largest_error(model: Readable, kind: Variant, read: Sentences, inside: Tensor, split: Split) -> Errors:
     """The largest relative error over some rows, from first to last: of both parts' sum, and of each part computed anew."""
     rows = torch.linspace(0, len(inside) - 1, min(_CHECKED, len(inside)), device=inside.device).round().long().unique()
     few, mask = read.rows(rows), inside[rows]
@@ -36,14 +37,14 @@ def largest_error(model: Readable, kind: Variant, read: Sentences, inside: Tenso
     found = Split(*(side[..., rows, :, :] for side in split))
     pairs = [(again.relevant + again.irrelevant, whole), (found.relevant + found.irrelevant, whole)]
     pairs += [(side, other) for side, other in zip(found, again, strict=True)]
-    return max(relative_error(few, one, other, whole) for one, other in pairs)
+    return torch.stack([relative_error(few, one, other, whole) for one, other in pairs]).amax(dim=0)
 
 
-def relative_error(read: Sentences, one: States, other: States, whole: States) -> float:
+def relative_error(read: Sentences, one: States, other: States, whole: States) -> Errors:
     """The largest distance of two hidden states inside a sentence, relative to the longest hidden state of that sentence."""
     real = read.inside.unsqueeze(-1)
     distance = torch.where(real, one - other, 0.0).norm(dim=-1).amax(dim=-1)
-    return float((distance / torch.where(real, whole, 0.0).norm(dim=-1).amax(dim=-1)).max())
+    return (distance / torch.where(real, whole, 0.0).norm(dim=-1).amax(dim=-1)).amax(dim=-1)
 
 
 def hidden_states(model: Readable, read: Sentences) -> Tensor:
@@ -61,7 +62,8 @@ def hidden_states(model: Readable, read: Sentences) -> Tensor:
     return x
 
 
-def warn_above_tolerance(error: float, dtype: torch.dtype) -> None:
+def warn_above_tolerance(errors: Errors, dtype: torch.dtype) -> None:
+    error = float(errors.max())
     if not error <= TOLERANCE[dtype]:
         warnings.warn(
             f"the decomposition's certificate is {error:.1e}, above {TOLERANCE[dtype]:.0e}: its parts do not sum to the "

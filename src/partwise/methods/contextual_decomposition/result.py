@@ -21,7 +21,8 @@ At = int | Tensor | None
 
 
 class Decomposition:
-    """`data` holds the parts of the top layer's hidden states; `certificate` the largest relative error found in them."""
+    """`data` holds the parts of the top layer's hidden states; `certificate` the largest relative error found in them (of any
+    member: each one's own is in `data.error`)."""
 
     def __init__(
         self,
@@ -30,11 +31,12 @@ class Decomposition:
         lengths: Int[Tensor, " sentence"],
         relevant: States,
         irrelevant: States,
-        certificate: float,
+        errors: Float[Tensor, "*member"],
         budget: int,
         parts: Float[Tensor, "part *member sentence time unit"] | None = None,
     ) -> None:
-        self.variant, self.certificate = variant, certificate
+        self.variant, self.certificate = variant, float(errors.max())
+        self._errors = errors
         self._model, self._lengths, self._budget = model, lengths, budget
         self._sides: dict[str, Tensor] = {"relevant": relevant, "irrelevant": irrelevant}
         self._parts = parts
@@ -51,6 +53,8 @@ class Decomposition:
         beyond = (torch.arange(self._time, device=self._lengths.device) >= self._lengths[:, None]).unsqueeze(-1)
         arrays = {name: (dims, self._masked(side, beyond)) for name, side in self._sides.items()}
         coords: dict[str, Any] = {} if self._model.members is None else {"member": list(self._model.members)}
+        if self._model.members is not None:
+            arrays["error"] = (("member",), self._errors.cpu().numpy())
         if self._parts is not None:
             arrays["parts"] = (("part", *dims), self._masked(self._parts, beyond))
             coords["part"] = [*map(str, range(len(self._parts) - 1)), "intercept"]
