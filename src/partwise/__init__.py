@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from partwise.errors import DamagedFile, InputError
+    from partwise.interventions.phrase_replacement import phrase_replacement
     from partwise.interventions.prune import prune
     from partwise.interventions.transplant import transplant
     from partwise.layers.tap import Recorder, Replace
@@ -21,14 +22,17 @@ if TYPE_CHECKING:
     from partwise.methods.diagnostic_probe import diagnostic_probe
     from partwise.methods.functional_group import GroupRule, functional_group
     from partwise.methods.gate_saturation import gate_saturation
+    from partwise.methods.gradient_flow import gradient_flow
     from partwise.methods.unit_strength import unit_strength
     from partwise.methods.weight_map import weight_map
+    from partwise.models.language_model import LanguageModel
     from partwise.models.seq2seq import Seq2Seq
     from partwise.population import Member, Population
     from partwise.training.checkpoint import load
     from partwise.training.config import MemberPlan, TrainingConfig
     from partwise.training.rows.spec import RunSpec
     from partwise.training.run import train
+    from partwise.training.streams.spec import StreamConfig, StreamPlan, StreamSpec
     from partwise.twins.checked import gated_twin
     from partwise.twins.wrapped import wrap
 
@@ -36,6 +40,7 @@ _HOMES = {
     "DamagedFile": "errors",
     "GroupRule": "methods.functional_group",
     "InputError": "errors",
+    "LanguageModel": "models.language_model",
     "Member": "population",
     "MemberPlan": "training.config",
     "Population": "population",
@@ -43,6 +48,9 @@ _HOMES = {
     "Replace": "layers.tap",
     "RunSpec": "training.rows.spec",
     "Seq2Seq": "models.seq2seq",
+    "StreamConfig": "training.streams.spec",
+    "StreamPlan": "training.streams.spec",
+    "StreamSpec": "training.streams.spec",
     "TrainingConfig": "training.config",
     "Variant": "methods.contextual_decomposition",
     "activation_range": "methods.activation_range",
@@ -54,7 +62,9 @@ _HOMES = {
     "gate_matrix": "methods.connectivity",
     "gate_saturation": "methods.gate_saturation",
     "gated_twin": "twins.checked",
+    "gradient_flow": "methods.gradient_flow",
     "load": "training.checkpoint",
+    "phrase_replacement": "interventions.phrase_replacement",
     "prune": "interventions.prune",
     "train": "training.run",
     "transplant": "interventions.transplant",
@@ -67,6 +77,7 @@ __all__ = [
     "DamagedFile",
     "GroupRule",
     "InputError",
+    "LanguageModel",
     "Member",
     "MemberPlan",
     "Population",
@@ -74,6 +85,9 @@ __all__ = [
     "Replace",
     "RunSpec",
     "Seq2Seq",
+    "StreamConfig",
+    "StreamPlan",
+    "StreamSpec",
     "TrainingConfig",
     "Variant",
     "activation_range",
@@ -85,7 +99,9 @@ __all__ = [
     "gate_matrix",
     "gate_saturation",
     "gated_twin",
+    "gradient_flow",
     "load",
+    "phrase_replacement",
     "prune",
     "train",
     "transplant",

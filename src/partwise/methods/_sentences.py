@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,20 +105,18 @@ def _lengths(lengths: Any, rows: int, time: int, model: Readable) -> Int[Tensor,
 
 
 def _start(model: Readable, init: Any, rows: int) -> tuple[States, ...]:
-    parts = 2 if model.cell == "lstm" else 1
     if isinstance(init, str):
         if init != "zero":
             raise InputError(f'init is {init!r}; give "zero", word ids to read beforehand, or the states')
-        zero = torch.zeros(*model.lead, 1, model.hidden, dtype=model.dtype, device=model.device)
-        return ((zero,) * parts,) * model.layers
+        return zero_state(model)
     if (isinstance(init, (tuple, list)) and init and isinstance(init[0], Tensor)) or _is_state(init):
         return _given_state(model, init, rows)
     words = torch.as_tensor(init, device=model.device)
     words = words.unsqueeze(0) if words.dim() == 1 else words
     if words.is_floating_point() or len(words) not in (1, rows):
         raise InputError(f"init has shape {tuple(words.shape)}; give the ids of one sentence, or one sentence a row ({rows})")
-    vectors = embed(model, words, "init")
-    return last_states(model, vectors)
+    with torch.no_grad():
+        return read_through(model, embed(model, words, "init"), zero_state(model))[1]
 
 
 def _is_state(init: Any) -> bool:
@@ -138,19 +136,32 @@ def _given_state(model: Readable, init: Sequence[Tensor] | Tensor, rows: int) ->
     return tuple(tuple(part[layer].expand(*model.lead, -1, -1) for part in states) for layer in range(model.layers))
 
 
-@torch.no_grad()
-def last_states(model: Readable, vectors: Float[Tensor, "*member sentence time width"]) -> tuple[States, ...]:
-    """Every layer's state after reading whole sentences from a zero state."""
-    zero = vectors.new_zeros(*vectors.shape[:-2], model.hidden)
+def read_through(
+    model: Readable,
+    vectors: Float[Tensor, "*member sentence time width"],
+    start: Sequence[States],
+    between: Callable[[States], States] = lambda state: state,
+) -> tuple[Float[Tensor, "*member sentence time hidden"], tuple[States, ...]]:
+    """The open equations over whole sentences: the top layer's hidden states at every step, and every layer's last state.
+
+    `between` is given each layer's state on its way from one step to the next.
+    """
     x, lasts = vectors, []
     for layer in range(model.layers):
         name = f"layer{layer}"
-        state: States = (zero, zero) if model.cell == "lstm" else (zero,)
+        state: States = tuple(part.expand(*x.shape[:-2], -1) for part in start[layer])
         from_input = model.weights.linear(f"{name}.input", x)
         outputs = []
         for t in range(x.shape[-2]):
+            state = between(state) if t else state
             state = recurrence.step(model.cell, model.weights, name, from_input[..., t, :], state, t, untouched)
             outputs.append(state[0])
         x = torch.stack(outputs, dim=-2)
         lasts.append(state)
-    return tuple(lasts)
+    return x, tuple(lasts)
+
+
+def zero_state(model: Readable) -> tuple[States, ...]:
+    """The state before the first word unless told otherwise, one row for all sentences."""
+    zero = torch.zeros(*model.lead, 1, model.hidden, dtype=model.dtype, device=model.device)
+    return ((zero,) * (2 if model.cell == "lstm" else 1),) * model.layers

@@ -44,7 +44,8 @@ def relative_error(read: Sentences, one: States, other: States, whole: States) -
     """The largest distance of two hidden states inside a sentence, relative to the longest hidden state of that sentence."""
     real = read.inside.unsqueeze(-1)
     distance = torch.where(real, one - other, 0.0).norm(dim=-1).amax(dim=-1)
-    return (distance / torch.where(real, whole, 0.0).norm(dim=-1).amax(dim=-1)).amax(dim=-1)
+    longest = torch.where(real, whole, 0.0).norm(dim=-1).amax(dim=-1)
+    return (distance / longest.clamp_min(torch.finfo(whole.dtype).tiny)).amax(dim=-1)  # a state of zeros must be met exactly
 
 
 def hidden_states(model: Readable, read: Sentences) -> Tensor:
