@@ -18,7 +18,7 @@ from partwise.errors import InputError
 from partwise.models.seq2seq import Seq2Seq
 from partwise.population import Member, Population
 from partwise.studies._contract import Settings
-from partwise.studies.attentive_guidance.trained import Trained
+from partwise.studies._trained import Trained
 from partwise.tasks import lookup_tables
 from partwise.tasks._contract import Example, Task
 from partwise.tasks._encoding import Vocabulary

@@ -10,10 +10,10 @@ import xarray as xr
 from partwise.methods.functional_group import group_in
 from partwise.methods.gate_saturation import distance, gate_saturation
 from partwise.studies._contract import Results
+from partwise.studies._trained import label
 from partwise.studies.attentive_guidance.parts.groups import MAIN, TARGETS, probe_sets
 from partwise.studies.attentive_guidance.parts.inside import GATES, TEST_SPLITS
 from partwise.studies.attentive_guidance.recipe import Recipe, compositions
-from partwise.studies.attentive_guidance.trained import label
 
 
 def emergence(recipe: Recipe, out: Path) -> Results:

@@ -15,8 +15,8 @@ from partwise.methods.functional_group import GroupRule, group_in
 from partwise.methods.unit_strength import unit_strength
 from partwise.population import Population
 from partwise.studies._contract import Results
+from partwise.studies._trained import label
 from partwise.studies.attentive_guidance.recipe import Recipe
-from partwise.studies.attentive_guidance.trained import label
 
 TARGETS = {  # the rows of Tables 2 and 3
     "encoder hidden, table": ("encoder.hidden", "current_table"),

@@ -13,8 +13,8 @@ from partwise.methods.gate_saturation import gate_saturation
 from partwise.methods.weight_map import row_norms, weight_map
 from partwise.population import Population
 from partwise.studies._contract import Results
+from partwise.studies._trained import label
 from partwise.studies.attentive_guidance.recipe import ARMS, Recipe, compositions
-from partwise.studies.attentive_guidance.trained import label
 
 MATRICES = {  # Figure 2 draws the first and the third
     "encoder W_hz": ("encoder.recurrent", "update_gate"),

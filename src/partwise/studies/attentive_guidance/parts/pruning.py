@@ -14,8 +14,8 @@ import xarray as xr
 from partwise.interventions.prune import Pruned, at_random, prune, strongest
 from partwise.population import Member, Population
 from partwise.studies._contract import Results
+from partwise.studies._trained import Trained
 from partwise.studies.attentive_guidance.recipe import ARMS, PUBLISHED, Recipe
-from partwise.studies.attentive_guidance.trained import Trained
 from partwise.training.config import MemberPlan
 
 SHARE = 0.05
