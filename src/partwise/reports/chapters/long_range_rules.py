@@ -63,8 +63,8 @@ def remarks(results: Results, claims: Sequence[Mapping[str, Any]]) -> list[str]:
         plain, full = (float(filler.filler_share.values[filler.copies.values == m].mean()) for m in _ends(filler))
         said.append(
             f"Arms differ in more than predictability: {plain:.0%} of the words are filler where conduits are not copied, "
-            f"{full:.0%} where they are copied most often. What copies do and what less filler does cannot be told apart between "
-            "these arms; within an arm, seen against unseen conduits is free of it."
+            f"{full:.0%} where they are copied most often. What copies do and what less filler does cannot be told apart "
+            "between these arms; within an arm, seen against unseen conduits is free of it."
         )
     return said
 
@@ -155,31 +155,30 @@ def _optimiser(results: Results) -> Figure:
         "optimiser",
         "Momentum and weight decay",
         "P(close symbol) by the open symbol alone over training, on unseen conduits.",
-        [arm_curves(values, "optimiser", title, "P(close | open)", span=PROBABILITY, width=4.5)],
+        [arm_curves(values, "optimiser", title, "P(close | open)", span=PROBABILITY, width=6.2)],
         found.to_dataframe().reset_index(),
     )
 
 
 _COUNTED = {
-    "rules": "rules",
-    "open_symbols": "open symbols",
-    "copies_mean": "copies of a conduit outside rules",
-    "chance_copies": "of all copies, by chance",
-    "repeated_conduits": "share of conduits with a copy",
-    "spacing_mean": "words from rule to rule",
-    "filler_share": "share of filler",
+    "rules": ("rules", "{:,.0f}"),
+    "copies_mean": ("copies of a conduit", "{:,.1f}"),
+    "chance_copies": ("of these by chance, in all", "{:,.0f}"),
+    "repeated_conduits": ("conduits with a copy", "{:.0%}"),
+    "spacing_mean": ("words from rule to rule", "{:,.0f}"),
+    "filler_share": ("filler", "{:.0%}"),
 }
 
 
 def _corpora(found: Sequence[xr.Dataset]) -> Table:
-    columns = ["conduit", "occurrences", "setting", "copies"]
     frame = pd.concat([one.to_dataframe().reset_index() for one in found])
-    means = frame.groupby(columns)[list(_COUNTED)].mean().round(3).rename(columns=_COUNTED)
+    means = frame.groupby(["conduit", "occurrences", "setting", "copies"])[list(_COUNTED)].mean()
+    shown_as = {title: means[name].map(form.format) for name, (title, form) in _COUNTED.items()}
     return Table(
         "What the corpora hold",
-        "Counted in the finished corpora, means over seeds: conduit is the number of words between the symbols, occurrences the "
-        "rules asked for, copies how often each conduit was to be copied.",
-        means,
+        "Counted in the finished corpora, means over seeds: conduit is the number of words between the symbols, occurrences "
+        "and copies are what was asked for. Copies are counted outside rules.",
+        pd.DataFrame(shown_as).replace("nan", "–"),
     )
 
 
@@ -192,7 +191,7 @@ def _meaning(found: Sequence[xr.Dataset]) -> Table:
     }
     return Table(
         "Decomposition tried out",
-        "Correlation over (window, word) of a word's relevant score for the close symbol with the change of that score when the "
-        "word is exchanged for random others; means over finished models.",
+        "Correlation over (window, word) of a word's relevant score for the close symbol with the change of that score when "
+        "the word is exchanged for random others; means over finished models.",
         pd.DataFrame(rows).round(2),
     )

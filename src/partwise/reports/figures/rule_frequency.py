@@ -1,4 +1,4 @@
-"""P(close) against the number of rules, a line for each length of conduit (Saphra and Lopez, Figure 1), and along the prefix."""
+"""P(close) against the number of rules, a line for each length of conduit (Saphra and Lopez, Figure 1), and along prefixes."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def rule_prefixes(found: xr.Dataset) -> Figure:
     return Figure(
         "rule-prefixes",
         "The open symbol with more and more of the conduit",
-        "P(close symbol) by contextual decomposition of the open symbol and the first words of the conduit taken as one phrase, "
-        "on the finished models of the longest conduit. Bands are 95 % intervals over models.",
+        "P(close symbol) by contextual decomposition of the open symbol and the first words of the conduit taken as one "
+        "phrase, on the finished models of the longest conduit. Bands are 95 % intervals over models.",
         [_along(found.probability.sel(windows=kind), str(kind)) for kind in found.windows.values],
         found.to_dataframe().reset_index(),
     )

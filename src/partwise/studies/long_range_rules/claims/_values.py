@@ -8,7 +8,7 @@ import xarray as xr
 EARLY = 0.3  # "early" is the first three tenths of training, decided before the models were trained
 
 
-def cell(found: xr.Dataset, **labels: str | float) -> xr.Dataset:
+def cell(found: xr.Dataset, **labels: str | int | float) -> xr.Dataset:
     """The members of one condition, sorted by seed."""
     chosen = np.ones(found.sizes["member"], bool)
     for name, value in labels.items():
