@@ -26,6 +26,7 @@ types: $(VENV)/.dev
 
 bench: $(VENV)/.package  ## the tables under docs/results/benchmarks.md
 	$(BIN)/python -m benchmarks.population_training
+	$(BIN)/python -m benchmarks.stream_training
 	$(BIN)/python -m benchmarks.contextual_decomposition
 
 clean:

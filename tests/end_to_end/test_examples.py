@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,3 +23,12 @@ def test_train_a_population_look_inside_it_and_intervene(tmp_path: Path) -> None
     changed = said_by("look_inside_and_intervene", folder)
     names = ["baseline-0", "guided-0", "baseline-1", "guided-1", "guided-0", "guided-1"]
     assert [line.split(":")[0] for line in changed] == names
+
+
+def test_decompose_an_lstm_of_ones_own() -> None:
+    said = said_by("decompose_your_own_lstm")
+    assert said[0].startswith("the open recurrence differs from nn.LSTM by")
+    leads = [re.findall(r"by ([+-][\d.]+)", line) for line in said if " speaks for " in line]
+    differences = [abs(float(after_round) - float(after_square)) for after_round, after_square in leads]
+    assert len(differences) == 4
+    assert differences[0] > 3 * max(differences[1:])  # the bracket that was opened makes the difference, and no other word
