@@ -384,3 +384,27 @@ def test_variants_say_what_is_wrong_with_them() -> None:
     with pytest.raises(InputError, match="unknown interaction 'rel-bias'"):
         VARIANTS["murdoch2018"].with_(interactions=frozenset({"rel-bias"}))
     assert VARIANTS["generalised"].with_(bias_product="never").name == "generalised (bias_product=never)"
+
+
+def test_the_named_variants_are_what_was_published() -> None:
+    """Murdoch et al. 2018, section 3.2; and the configuration of the generalised decomposition's number-agreement runs:
+    rel-rel, rel-b and rel-irrel of which only those with a relevant source count, the output gate decomposed."""
+    murdoch, generalised = VARIANTS["murdoch2018"], VARIANTS["generalised-published"]
+    assert murdoch.interactions == {"rel-rel", "rel-b", "b-rel"}
+    assert generalised.interactions == {"rel-rel", "rel-b", "b-rel", "irrel-rel"} == VARIANTS["generalised"].interactions
+    assert (murdoch.output_gate, generalised.output_gate, VARIANTS["generalised"].output_gate) == (False, True, True)
+    assert (murdoch.bias_product, VARIANTS["murdoch2018-exclusive"].bias_product) == ("inside", "inside-but-last")
+    assert (generalised.activation, VARIANTS["generalised"].activation) == ("shapley-zero", "shapley")
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_words_to_read_beforehand_are_the_state_that_the_module_is_in_after_them(cell: str) -> None:
+    wrapped, ids = model(cell), torch.randint(WORDS, (3, 5))
+    module: Any = wrapped.twins[0].module
+    before = torch.tensor([4, 0, 7])
+    _, last = module(wrapped.embedding(before).unsqueeze(1))  # type: ignore[misc]
+    state = tuple(part.detach() for part in last) if cell == "lstm" else last.detach()
+    by_words, by_state = (pw.contextual_decomposition(wrapped, ids, (1, 3), init=init) for init in (before, state))
+    assert by_words.data.relevant.values == pytest.approx(by_state.data.relevant.values, abs=1e-13)
+    longer = pw.contextual_decomposition(wrapped, torch.cat((before.expand(3, 3), ids), dim=1), (4, 6))
+    assert by_words.data.relevant.values == pytest.approx(longer.data.relevant.values[:, 3:], abs=1e-13)
