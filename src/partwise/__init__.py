@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from partwise.methods.functional_group import GroupRule, functional_group
     from partwise.methods.gate_saturation import gate_saturation
     from partwise.methods.gradient_flow import gradient_flow
+    from partwise.methods.influence_paths import influence_paths
+    from partwise.methods.influence_paths.quantity import log_probability
+    from partwise.methods.influence_paths.walk import count_paths
     from partwise.methods.unit_strength import unit_strength
     from partwise.methods.weight_map import weight_map
     from partwise.models.language_model import LanguageModel
@@ -57,13 +60,16 @@ _HOMES = {
     "attention_map": "methods.attention_map",
     "connectivity": "methods.connectivity",
     "contextual_decomposition": "methods.contextual_decomposition",
+    "count_paths": "methods.influence_paths.walk",
     "diagnostic_probe": "methods.diagnostic_probe",
     "functional_group": "methods.functional_group",
     "gate_matrix": "methods.connectivity",
     "gate_saturation": "methods.gate_saturation",
     "gated_twin": "twins.checked",
     "gradient_flow": "methods.gradient_flow",
+    "influence_paths": "methods.influence_paths",
     "load": "training.checkpoint",
+    "log_probability": "methods.influence_paths.quantity",
     "phrase_replacement": "interventions.phrase_replacement",
     "prune": "interventions.prune",
     "train": "training.run",
@@ -94,13 +100,16 @@ __all__ = [
     "attention_map",
     "connectivity",
     "contextual_decomposition",
+    "count_paths",
     "diagnostic_probe",
     "functional_group",
     "gate_matrix",
     "gate_saturation",
     "gated_twin",
     "gradient_flow",
+    "influence_paths",
     "load",
+    "log_probability",
     "phrase_replacement",
     "prune",
     "train",

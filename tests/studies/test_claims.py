@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from partwise.intervals import t_interval
 from partwise.studies._claims import Claim, above, at_most, near
-from partwise.studies._statistics import t_interval
 
 
 def test_t_interval_by_hand() -> None:

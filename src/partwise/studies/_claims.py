@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from partwise.studies._statistics import t_interval
+from partwise.intervals import t_interval
 
 FEWEST_MODELS = {"quick": 3, "paper": 5}  # with fewer, no claim is replicated
 Values = Callable[[Mapping[str, xr.Dataset]], Sequence[float]]

@@ -57,6 +57,14 @@ class Readable:
         table = self.parameters.get("output.weight")
         return None if table is None else table.shape[-2]
 
+    def of_members(self) -> list[Readable]:
+        """One model after the other, each without a member axis."""
+        if self.members is None:
+            return [self]
+        sizes = (self.cell, self.layers, self.hidden, self.width)
+        rows = range(len(self.members))
+        return [Readable(*sizes, {name: value[row] for name, value in self.parameters.items()}) for row in rows]
+
     @property
     def lead(self) -> tuple[int, ...]:
         """The sizes in front of every value: (members,) or nothing."""

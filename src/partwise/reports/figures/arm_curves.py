@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
+from partwise.intervals import t_interval
 from partwise.reports.figures._figure import Panel, drawing, panel
-from partwise.studies._statistics import t_interval
 
 STYLES = (
     ("#3b76b8", "-", "o"),

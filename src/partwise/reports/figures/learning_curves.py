@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+from partwise.intervals import t_interval
 from partwise.reports.figures._figure import COLOURS, LINES, Figure, Panel, drawing, panel
-from partwise.studies._statistics import t_interval
 
 
 def learning_curves(history: xr.Dataset, names: dict[str, str]) -> Figure:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
+from partwise.intervals import t_interval
 from partwise.reports.figures._figure import Figure, Panel, drawing, panel
 from partwise.reports.figures.arm_curves import STYLES
-from partwise.studies._statistics import t_interval
 
 
 def rule_frequency(found: xr.Dataset) -> Figure:
