@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from partwise.methods.influence_paths import influence_paths
     from partwise.methods.influence_paths.quantity import log_probability
     from partwise.methods.influence_paths.walk import count_paths
+    from partwise.methods.path_sum import path_sum
+    from partwise.methods.strongest_paths import strongest_paths
     from partwise.methods.unit_strength import unit_strength
     from partwise.methods.weight_map import weight_map
     from partwise.models.language_model import LanguageModel
@@ -70,8 +72,10 @@ _HOMES = {
     "influence_paths": "methods.influence_paths",
     "load": "training.checkpoint",
     "log_probability": "methods.influence_paths.quantity",
+    "path_sum": "methods.path_sum",
     "phrase_replacement": "interventions.phrase_replacement",
     "prune": "interventions.prune",
+    "strongest_paths": "methods.strongest_paths",
     "train": "training.run",
     "transplant": "interventions.transplant",
     "unit_strength": "methods.unit_strength",
@@ -110,8 +114,10 @@ __all__ = [
     "influence_paths",
     "load",
     "log_probability",
+    "path_sum",
     "phrase_replacement",
     "prune",
+    "strongest_paths",
     "train",
     "transplant",
     "unit_strength",

@@ -22,10 +22,8 @@ from partwise.methods._sentences import bytes_of
 from partwise.methods.influence_paths.case import Case, cases
 from partwise.methods.influence_paths.certificate import (
     Certificate,
-    change_of_quantity,
-    completeness_error,
+    complete_certificate,
     conservation_error,
-    enough_points,
     total_influence,
 )
 from partwise.methods.influence_paths.halves import best_cut, halves_held, influences
@@ -79,7 +77,7 @@ def influence_paths(
     certificate = Certificate(
         max(error.conservation for error in errors if error.conservation is not None),
         max(complete, default=None),
-        enough_points(asked[0].points, max(complete)) if complete else None,
+        max((error.points for error in errors if error.points is not None), default=None),
     )
     influence, totals = np.stack([one[0] for one in found]), np.stack([one[1] for one in found])
     first = slice(None) if members is not None else 0
@@ -98,12 +96,8 @@ def _every_path(case: Case, cut: int, paths: int, memory: int) -> tuple[np.ndarr
         traced = part.trace()
         influence[part.rows] += influences(traced, cut, part.gradient(traced))
         total[part.rows] += total_influence(part.model, part.read, part.source, part.inputs, part.quantity, part.rows)
-    completeness = None
-    if case.inputs.baseline is not None:
-        change = change_of_quantity(case.model, case.read, case.source, case.inputs, case.quantity, case.rows)
-        completeness = completeness_error(total, change)
     conservation = conservation_error(influence.sum(dim=1), influence.abs().sum(dim=1), total)
-    return influence.cpu().numpy(), total.cpu().numpy(), Certificate(conservation, completeness, None)
+    return influence.cpu().numpy(), total.cpu().numpy(), complete_certificate(case, total, conservation)
 
 
 def _clusters(case: Case) -> np.ndarray:

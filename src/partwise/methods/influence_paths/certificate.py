@@ -20,6 +20,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from partwise.methods._sentences import Sentences, read_through
+from partwise.methods.influence_paths.case import Case
 from partwise.methods.influence_paths.inputs import Inputs
 from partwise.methods.influence_paths.quantity import Quantity
 from partwise.twins.readable import Readable
@@ -32,7 +33,8 @@ PerSentence = Float[Tensor, " sentence"]
 
 @dataclass(frozen=True)
 class Certificate:
-    """The largest relative errors. `completeness` is None where the inputs are no line; `points` would be enough for it."""
+    """The largest relative errors. `completeness` is None where the inputs are no line; where it is too large, `points`
+    would do."""
 
     conservation: float | None
     completeness: float | None
@@ -66,6 +68,21 @@ def completeness_error(total: PerSentence, change: PerSentence) -> float:
 def enough_points(points: int, error: float) -> int:
     """With a fifth to spare."""
     return max(points + 1, math.ceil(1.2 * points * math.sqrt(error / COMPLETENESS)))
+
+
+def total_and_certificate(case: Case) -> tuple[PerSentence, Certificate]:
+    """The source's influence by autograd, and how complete it is."""
+    total = total_influence(case.model, case.read, case.source, case.inputs, case.quantity, case.rows)
+    return total, complete_certificate(case, total, None)
+
+
+def complete_certificate(case: Case, total: PerSentence, conservation: float | None) -> Certificate:
+    """With the completeness of a total, where the inputs are a line."""
+    if case.inputs.baseline is None:
+        return Certificate(conservation, None, None)
+    change = change_of_quantity(case.model, case.read, case.source, case.inputs, case.quantity, case.rows)
+    error = completeness_error(total, change)
+    return Certificate(conservation, error, enough_points(case.points, error) if error > COMPLETENESS else None)
 
 
 def total_influence(
