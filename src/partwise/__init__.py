@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from partwise.methods.influence_paths import influence_paths
     from partwise.methods.influence_paths.quantity import log_probability
     from partwise.methods.influence_paths.walk import count_paths
+    from partwise.methods.path_mass import path_mass
     from partwise.methods.path_sum import path_sum
     from partwise.methods.strongest_paths import strongest_paths
     from partwise.methods.unit_strength import unit_strength
@@ -72,6 +73,7 @@ _HOMES = {
     "influence_paths": "methods.influence_paths",
     "load": "training.checkpoint",
     "log_probability": "methods.influence_paths.quantity",
+    "path_mass": "methods.path_mass",
     "path_sum": "methods.path_sum",
     "phrase_replacement": "interventions.phrase_replacement",
     "prune": "interventions.prune",
@@ -114,6 +116,7 @@ __all__ = [
     "influence_paths",
     "load",
     "log_probability",
+    "path_mass",
     "path_sum",
     "phrase_replacement",
     "prune",

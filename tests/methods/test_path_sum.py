@@ -39,7 +39,7 @@ PATTERNS = {  # and the same as a regular expression over labels
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_sum_over_a_pattern_is_the_sum_over_its_paths(pattern: str) -> None:
     wrapped, ids = model("lstm"), torch.tensor([[3, 0, 6, 2], [1, 5, 8, 4]])
-    every = pw.influence_paths(wrapped, ids, 0, (2, 5), points=3)
+    every = pw.influence_paths(wrapped, ids, 0, (2, 5), points=3, rule="gauss-legendre")
     fits = np.array([bool(re.fullmatch(PATTERNS[pattern], label)) for label in every.labels])
     found = pw.path_sum(wrapped, ids, 0, (2, 5), points=3, pattern=pattern)
     assert found.attrs["paths"] == fits.sum() > 0
@@ -56,7 +56,7 @@ def test_gru_and_members() -> None:
         ["pytorch"] * 2,
     ).to(dtype=torch.float64)
     ids = torch.randint(WORDS, (2, 4))
-    every = pw.influence_paths(models, ids, 0, (2, 5), points=10)
+    every = pw.influence_paths(models, ids, 0, (2, 5), points=10, rule="gauss-legendre")
     fits = np.array(["r" not in label for label in every.labels])
     found = pw.path_sum(models, ids, 0, (2, 5), points=10, pattern="x>*!r?@*>q")
     assert found.influence.dims == ("member", "sentence")

@@ -31,7 +31,7 @@ from partwise.methods.influence_paths.case import Case, cases
 from partwise.methods.influence_paths.certificate import total_and_certificate
 from partwise.methods.influence_paths.graph import QUANTITY, SOURCE, State
 from partwise.methods.influence_paths.halves import Tangents
-from partwise.methods.influence_paths.moments import Rest, bytes_needed
+from partwise.methods.influence_paths.moments import Rest, check_budget
 from partwise.methods.influence_paths.trace import Trace
 from partwise.progress import Progress
 
@@ -140,48 +140,21 @@ class _Beginnings:
 
 
 def _search(case: Case, k: int, memory: int) -> xr.Dataset:
-    states = case.graph.layers * case.graph.steps * len(case.graph.kind.states)
-    hidden, size = case.model.hidden, case.model.dtype.itemsize
-    needed = bytes_needed(case.points, hidden, states, size)
-    a_beginning = case.points * hidden * size
-    if memory < needed + 2 * _AT_ONCE * a_beginning:
-        raise InputError(
-            f"budget {memory:,} bytes is too small for one sentence of {case.graph.steps} steps at {case.points} points; the "
-            f"smallest that would do is {needed + 2 * _AT_ONCE * a_beginning:,} (fewer points need less)"
-        )
-    most = (memory - needed) // a_beginning
+    most = check_budget(case, memory, 2 * _AT_ONCE)
     traced = case.trace()
     gradient = case.gradient(traced)[0]
     beginnings = _Beginnings(traced, Rest(traced, gradient), gradient, k)
     carrier, extended = Tangents(traced), 0
-    start = traced.tangent.unsqueeze(0)
-    for hop, tangents in zip(case.graph.kind.dense, carrier.dense(start, case.graph.kind.dense, 0, 0, "below"), strict=True):
-        beginnings.add(State(hop.to, 0, 0), tangents, [SOURCE + hop.label(0, 0)])
+    for move, arrived in zip(*follow.extend(carrier, None, traced.tangent.unsqueeze(0)), strict=True):
+        beginnings.add(move.to, arrived, [SOURCE + move.label])
     while beginnings.highest > beginnings.least and len(beginnings.kept) <= most:
         for state, group in beginnings.pop().items():
             tangents = torch.stack([tangent for tangent, _ in group])
             labels = [label for _, label in group]
-            _extend(beginnings, carrier, state, tangents, labels)
+            for move, arrived in zip(*follow.extend(carrier, state, tangents), strict=True):
+                beginnings.add(move.to, arrived, [label + move.label for label in labels])
             extended += len(group)
     return _result(case, traced, gradient, beginnings, extended)
-
-
-def _extend(beginnings: _Beginnings, carrier: Tangents, state: State, tangents: Tensor, labels: Sequence[str]) -> None:
-    """Every hop from a state, for all tangents that have arrived there."""
-    moves = follow.following(carrier.trace.graph, state)
-    for side in ("below", "before"):
-        dense = [move for move in moves if move.side == side]
-        if dense:
-            hops = [move.hop for move in dense if move.hop is not None]
-            to = dense[0].to
-            for hop, arrived in zip(hops, carrier.dense(tangents, hops, to.layer, to.step, side), strict=True):
-                reached = State(hop.to, to.layer, to.step)
-                beginnings.add(reached, arrived, [label + hop.label(to.layer, to.step) for label in labels])
-    for move in moves:
-        if move.hop is None:
-            along = carrier.inner if move.side == "inner" else carrier.carry
-            arrived = along(tangents, move.to.layer, move.to.step)
-            beginnings.add(move.to, arrived, [f"{label}>{move.to}" for label in labels])
 
 
 def _result(case: Case, traced: Trace, gradient: Tensor, beginnings: _Beginnings, extended: int) -> xr.Dataset:

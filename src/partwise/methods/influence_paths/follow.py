@@ -23,6 +23,11 @@ class Move(NamedTuple):
     hop: Hop | None
     side: str
 
+    @property
+    def label(self) -> str:
+        """What the hop adds to a path's label."""
+        return f">{self.to}" if self.hop is None else self.hop.label(self.to.layer, self.to.step)
+
 
 def moves(graph: Graph, label: str) -> list[Move]:
     """The hops of a path; a label that names no path of this graph is answered with where it goes wrong."""
@@ -88,6 +93,27 @@ def longest_stretch(path: list[Move]) -> int:
     return max(ends)[1]
 
 
+def extend(
+    carrier: Tangents, here: State | None, tangents: Float[Tensor, "path row _"]
+) -> tuple[list[Move], list[Float[Tensor, "path row _"]]]:
+    """Every hop from a state (or from the source), and what all tangents become on each: one product for all gates of a
+    side."""
+    found: list[Move] = []
+    arrived: list[Tensor] = []
+    every = following(carrier.trace.graph, here)
+    for side in (BELOW, BEFORE):
+        dense = [move for move in every if move.side == side]
+        if dense:
+            to, hops = dense[0].to, [move.hop for move in dense if move.hop is not None]
+            found += dense
+            arrived += carrier.dense(tangents, hops, to.layer, to.step, side)
+    for move in every:
+        if move.hop is None:
+            found.append(move)
+            arrived.append(_along(carrier, tangents, move))
+    return found, arrived
+
+
 def _along(carrier: Tangents, carried: Tensor, move: Move) -> Tensor:
     layer, step = move.to.layer, move.to.step
     if move.hop is not None:
@@ -96,6 +122,4 @@ def _along(carrier: Tangents, carried: Tensor, move: Move) -> Tensor:
 
 
 def _nodes(move: Move) -> list[str]:
-    if move.hop is None:
-        return [str(move.to)]
-    return move.hop.label(move.to.layer, move.to.step).split(">")[1:]
+    return move.label.split(">")[1:]

@@ -20,6 +20,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from partwise.errors import InputError
+from partwise.methods.influence_paths.case import Case
 from partwise.methods.influence_paths.graph import Hop, State
 from partwise.methods.influence_paths.trace import Trace
 from partwise.methods.influence_paths.walk import backwards
@@ -108,7 +109,7 @@ class Rest:
     """Bounds on what tangents at a state can still become; built for one sentence."""
 
     def __init__(self, trace: Trace, gradient: Float[Tensor, "point hidden"]) -> None:
-        weights = trace.inputs.weights
+        weights, self._graph = trace.inputs.weights, trace.graph
         if (weights < 0).any():
             raise InputError("inputs has negative weights, for which there is no bound; give weights of 0 or above")
         self._shares = weights * weights.sum()  # a weighted mean's square is at most the weighted mean of squares
@@ -117,6 +118,11 @@ class Rest:
             self.moments |= states
         slack = _ROUNDING * torch.finfo(gradient.dtype).eps
         self._slack = {state: slack * moment.norm() for state, moment in self.moments.items()}
+
+    def in_order(self) -> list[State]:
+        """Every state, each before those that can follow it."""
+        kinds = list(self._graph.kind.states)
+        return sorted(self.moments, key=lambda state: (state.step, state.layer, kinds.index(state.kind)))
 
     def energy(self, state: State, tangents: Float[Tensor, "path point hidden"]) -> Float[Tensor, " path"]:
         """The sum of mean squares of all influences that begin with each of the tangents."""
@@ -128,6 +134,14 @@ class Rest:
         return (self.energy(state, tangents) + rounding).sqrt()
 
 
-def bytes_needed(points: int, hidden: int, states: int, itemsize: int) -> int:
-    """Of all moments of one sentence, and of what is at work while one is made."""
-    return (states + 4) * points * hidden * hidden * itemsize
+def check_budget(case: Case, memory: int, vectors: int) -> int:
+    """How many tangents the budget holds beside the moments of one sentence; at least `vectors`, or it is too small."""
+    hidden, size, graph = case.model.hidden, case.model.dtype.itemsize, case.graph
+    states = graph.layers * graph.steps * len(graph.kind.states)
+    moments, a_vector = (states + 4) * case.points * hidden * hidden * size, case.points * hidden * size
+    if memory < moments + vectors * a_vector:
+        raise InputError(
+            f"budget {memory:,} bytes is too small for one sentence of {graph.steps} steps at {case.points} points; the "
+            f"smallest that would do is {moments + vectors * a_vector:,} (fewer points need less)"
+        )
+    return (memory - moments) // a_vector
