@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from partwise.errors import DamagedFile, InputError
+    from partwise.interventions.ablate import ablate
+    from partwise.interventions.clamp import clamp
+    from partwise.interventions.path_patching import patch_paths
     from partwise.interventions.phrase_replacement import phrase_replacement
     from partwise.interventions.prune import prune
     from partwise.interventions.transplant import transplant
@@ -59,8 +62,10 @@ _HOMES = {
     "StreamSpec": "training.streams.spec",
     "TrainingConfig": "training.config",
     "Variant": "methods.contextual_decomposition",
+    "ablate": "interventions.ablate",
     "activation_range": "methods.activation_range",
     "attention_map": "methods.attention_map",
+    "clamp": "interventions.clamp",
     "connectivity": "methods.connectivity",
     "contextual_decomposition": "methods.contextual_decomposition",
     "count_paths": "methods.influence_paths.walk",
@@ -73,6 +78,7 @@ _HOMES = {
     "influence_paths": "methods.influence_paths",
     "load": "training.checkpoint",
     "log_probability": "methods.influence_paths.quantity",
+    "patch_paths": "interventions.path_patching",
     "path_mass": "methods.path_mass",
     "path_sum": "methods.path_sum",
     "phrase_replacement": "interventions.phrase_replacement",
@@ -102,8 +108,10 @@ __all__ = [
     "StreamSpec",
     "TrainingConfig",
     "Variant",
+    "ablate",
     "activation_range",
     "attention_map",
+    "clamp",
     "connectivity",
     "contextual_decomposition",
     "count_paths",
@@ -116,6 +124,7 @@ __all__ = [
     "influence_paths",
     "load",
     "log_probability",
+    "patch_paths",
     "path_mass",
     "path_sum",
     "phrase_replacement",

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from partwise.errors import InputError
 from partwise.layers import recurrence
-from partwise.layers.tap import untouched
+from partwise.layers.tap import Tap, untouched
 from partwise.twins.readable import Readable
 
 States = tuple[Tensor, ...]
@@ -140,11 +140,12 @@ def read_through(
     model: Readable,
     vectors: Float[Tensor, "*member sentence time width"],
     start: Sequence[States],
-    between: Callable[[States], States] = lambda state: state,
+    between: Callable[[int, States], States] = lambda _, state: state,
+    tap: Tap = untouched,
 ) -> tuple[Float[Tensor, "*member sentence time hidden"], tuple[States, ...]]:
     """The open equations over whole sentences: the top layer's hidden states at every step, and every layer's last state.
 
-    `between` is given each layer's state on its way from one step to the next.
+    `between` is given each layer's number and state on its way from one step to the next; `tap` the sites of every layer.
     """
     x, lasts = vectors, []
     for layer in range(model.layers):
@@ -153,8 +154,8 @@ def read_through(
         from_input = model.weights.linear(f"{name}.input", x)
         outputs = []
         for t in range(x.shape[-2]):
-            state = between(state) if t else state
-            state = recurrence.step(model.cell, model.weights, name, from_input[..., t, :], state, t, untouched)
+            state = between(layer, state) if t else state
+            state = recurrence.step(model.cell, model.weights, name, from_input[..., t, :], state, t, tap)
             outputs.append(state[0])
         x = torch.stack(outputs, dim=-2)
         lasts.append(state)

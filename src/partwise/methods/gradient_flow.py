@@ -110,10 +110,10 @@ def _message(model: Readable, inside: Tensor, before: Sequence[States], token: i
     return torch.stack(squares).sum(dim=0).sqrt()
 
 
-def _as_it_is(state: States) -> States:
+def _as_it_is(_: int, state: States) -> States:
     return state
 
 
-def _without_cells(state: States) -> States:
+def _without_cells(_: int, state: States) -> States:
     """No gradient passes through a cell from step to step."""
     return (state[0], *(cell.detach() for cell in state[1:]))

@@ -151,7 +151,8 @@ class _Tangents(_Read):
 
 
 @torch.no_grad()
-def _of_case(case: Case, pattern: Pattern, memory: int) -> xr.Dataset:
+def sum_of_case(case: Case, pattern: Pattern, memory: int) -> Float[Tensor, "2 sentence"]:
+    """The influence of the paths that fit, and of all others."""
     found = torch.zeros(2, len(case.rows), dtype=case.model.dtype, device=case.rows.device)
     places = 2 * (len(pattern.elements) + 1)
     for part in case.chunks(places * len(case.graph.kind.dense) * case.graph.layers, memory):
@@ -163,6 +164,11 @@ def _of_case(case: Case, pattern: Pattern, memory: int) -> xr.Dataset:
         for reached, tangents in last[case.graph.last].items():
             influence = (tangents.view_as(gradient) * gradient).sum(dim=(1, 2))
             found[0 if pattern.accepts(pattern.after(reached, QUANTITY)) else 1, part.rows] += influence
+    return found
+
+
+def _of_case(case: Case, pattern: Pattern, memory: int) -> xr.Dataset:
+    found = sum_of_case(case, pattern, memory)
     total, complete = total_and_certificate(case)
     conservation = conservation_error(found.sum(dim=0), found.abs().sum(dim=0), total)
     certificate = Certificate(conservation, complete.completeness, complete.points)
