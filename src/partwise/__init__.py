@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from partwise.models.language_model import LanguageModel
     from partwise.models.seq2seq import Seq2Seq
     from partwise.population import Member, Population
+    from partwise.reports.figures.path_diagram import path_diagram
     from partwise.training.checkpoint import load
     from partwise.training.config import MemberPlan, TrainingConfig
     from partwise.training.rows.spec import RunSpec
@@ -79,6 +80,7 @@ _HOMES = {
     "load": "training.checkpoint",
     "log_probability": "methods.influence_paths.quantity",
     "patch_paths": "interventions.path_patching",
+    "path_diagram": "reports.figures.path_diagram",
     "path_mass": "methods.path_mass",
     "path_sum": "methods.path_sum",
     "phrase_replacement": "interventions.phrase_replacement",
@@ -125,6 +127,7 @@ __all__ = [
     "load",
     "log_probability",
     "patch_paths",
+    "path_diagram",
     "path_mass",
     "path_sum",
     "phrase_replacement",
