@@ -28,6 +28,7 @@ bench: $(VENV)/.package  ## the tables under docs/results/benchmarks.md
 	$(BIN)/python -m benchmarks.population_training
 	$(BIN)/python -m benchmarks.stream_training
 	$(BIN)/python -m benchmarks.contextual_decomposition
+	$(BIN)/python -m benchmarks.influence_paths
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
