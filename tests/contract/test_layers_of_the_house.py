@@ -14,7 +14,7 @@ import partwise
 HOME = Path(partwise.__file__).parent
 ORDER = (  # a room may import from rooms before it, and from its own
     "errors", "registry", "randomness", "intervals", "progress", "files", "provenance",
-    "tasks", "layers", "models", "population", "parts", "training", "twins",
+    "tasks", "layers", "models", "population", "parts", "training", "twins", "published",
     "methods", "interventions", "studies", "reports", "cli",
 )  # fmt: skip
 
