@@ -231,6 +231,7 @@ def test_neurons_share_a_path_out_and_all_along_a_run_alike() -> None:
         assert shares[at] == pytest.approx(shares["c1@0"], abs=1e-13)
     assert found.neurons(label).values == pytest.approx(shares["c1@0"], abs=1e-13)  # by default, the longest run
     assert not np.allclose(shares["c0@0"], shares["c1@0"])
+    assert found.neurons("x>g0@0>c0@0>c0@1>c0@2>h0@2>g1@2>c1@2>h1@2>q").attrs["at"] == "h0@2"  # three hops, not one
 
 
 def test_a_population_has_the_paths_of_its_members() -> None:

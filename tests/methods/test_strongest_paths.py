@@ -10,6 +10,7 @@ import torch
 
 import partwise as pw
 from partwise.errors import InputError
+from partwise.methods.influence_paths import moments
 from partwise.methods.influence_paths.halves import Tangents
 from partwise.methods.influence_paths.moments import Rest
 from partwise.methods.influence_paths.walk import forwards
@@ -42,9 +43,13 @@ def test_they_are_the_strongest_of_all(cell: str, steps: int, dtype: torch.dtype
         assert len(set(one.label.values)) == k
 
 
+@pytest.mark.parametrize("most_rows", [0, 3, 128])
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
-def test_energy_is_the_sum_of_squares_of_all_that_begin_alike(cell: str) -> None:
+def test_energy_is_the_sum_of_squares_of_all_that_begin_alike(
+    cell: str, most_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """At one point, exactly; over points, no path exceeds the bound."""
+    monkeypatch.setattr(moments, "_MOST_ROWS", most_rows)  # kept as rows, as a matrix, or as rows first
     wrapped, ids = model(cell), torch.tensor([[3, 0, 6]])
     for points in (1, 4):
         every = pw.influence_paths(wrapped, ids, 0, (2, 5), points=points)
