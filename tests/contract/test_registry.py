@@ -10,7 +10,7 @@ from partwise.methods.attention_map import attention_map
 from partwise.models._contract import Architecture
 from partwise.studies._contract import Study
 from partwise.tasks import lookup_tables
-from partwise.tasks._contract import Corpus, Task
+from partwise.tasks._contract import Corpus, MinimalPairs, Task
 from partwise.training import checkpoint
 
 EVERY = [(kind, key) for kind in registry.KINDS for key in registry.keys(kind)]
@@ -34,7 +34,7 @@ def test_the_first_members_are_there() -> None:
 def test_a_typo_gets_the_nearest_name() -> None:
     with pytest.raises(
         InputError,
-        match=r"unknown task 'lookup-table'. Did you mean 'lookup-tables'\? Allowed: long-range-rules, lookup-tables",
+        match=r"unknown task 'lookup-table'. Did you mean 'lookup-tables'\? Allowed: long-range-rules, lookup-tables, number",
     ):
         registry.load("task", "lookup-table")
     with pytest.raises(InputError, match="unknown kind 'tusk'"):
@@ -45,7 +45,7 @@ def test_a_typo_gets_the_nearest_name() -> None:
 def test_tasks_offer_generate(key: str) -> None:
     module = registry.load("task", key)
     one, same, other = (module.generate(module.Options(), seed) for seed in (5, 5, 6))
-    assert isinstance(one, Task | Corpus)
+    assert isinstance(one, Task | Corpus | MinimalPairs)
     assert one.fingerprint() == same.fingerprint() != other.fingerprint()
 
 

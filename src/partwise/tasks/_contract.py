@@ -1,7 +1,8 @@
 """What a task must offer: examples with their derivation, in named splits, and what can be probed at each position.
 
 A module in this folder offers `Options` (a frozen dataclass, checked when it is made) and `generate(options, seed)`, which
-gives a `Task` (rows of source and target) or a `Corpus` (running text); where data was published as files, also `read(folder)`.
+gives a `Task` (rows of source and target), a `Corpus` (running text) or `MinimalPairs`; where data was published as files, also
+`read(folder)`.
 """
 
 from __future__ import annotations
@@ -88,4 +89,42 @@ class Corpus:
             for split in sorted(texts):
                 digest.update(f"{split} {texts[split].shape}".encode())
                 digest.update(np.ascontiguousarray(texts[split], "<i4").tobytes())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class MinimalPair:
+    """The beginning of a sentence, and two words that may come next, of which one is right.
+
+    `positions` says where the parts stand on which the choice depends (`subject`) or must not depend (`noun`).
+    """
+
+    words: tuple[str, ...]
+    right: str
+    wrong: str
+    condition: str
+    positions: Mapping[str, int]
+
+
+@dataclass(frozen=True, eq=False)
+class MinimalPairs:
+    """Pairs of sentences that differ in one word, in named tasks; every pair belongs to a condition."""
+
+    name: str
+    splits: Mapping[str, Sequence[MinimalPair]]
+    origin: str
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Every word that a model must know."""
+        pairs = [pair for split in self.splits.values() for pair in split]
+        return tuple(sorted({word for pair in pairs for word in (*pair.words, pair.right, pair.wrong)}))
+
+    def fingerprint(self) -> str:
+        """SHA-256 over every pair of every task, in order."""
+        digest = hashlib.sha256()
+        for split in sorted(self.splits):
+            for pair in self.splits[split]:
+                columns = (split, " ".join(pair.words), pair.right, pair.wrong, pair.condition)
+                digest.update(("\t".join(columns) + "\n").encode())
         return digest.hexdigest()
