@@ -9,8 +9,14 @@ from dataclasses import dataclass
 SINGULAR, PLURAL = "singular", "plural"
 NUMBERS = (SINGULAR, PLURAL)
 
-NOUNS = ["athlete", "aunt", "boy", "carpenter", "doctor", "farmer", "father", "friend", "girl", "guy", "kid", "lawyer", "man", "mother", "poet", "singer", "teacher", "uncle", "victim", "woman"]
-VERBS = ["admire", "approve", "avoid", "confuse", "criticize", "discourage", "encourage", "engage", "greet", "inspire", "know", "observe", "remember", "stimulate", "understand"]
+NOUNS = [
+    "athlete", "aunt", "boy", "carpenter", "doctor", "farmer", "father", "friend", "girl", "guy",
+    "kid", "lawyer", "man", "mother", "poet", "singer", "teacher", "uncle", "victim", "woman",
+]  # fmt: skip
+VERBS = [
+    "admire", "approve", "avoid", "confuse", "criticize", "discourage", "encourage",
+    "engage", "greet", "inspire", "know", "observe", "remember", "stimulate", "understand",
+]  # fmt: skip
 PLACE_NOUNS = ["bike", "car", "cat", "chair", "desk", "dog", "table", "tree", "truck", "window"]
 NAMES = ["Barbara", "Bill", "Bob", "Jim", "John", "Linda", "Mary", "Mike", "Pat", "Sue"]
 PREPOSITIONS = ["behind", "beside", "near"]
