@@ -11,7 +11,7 @@ from torch import Tensor
 
 import partwise as pw
 from partwise.errors import InputError
-from partwise.interventions.clamp import all_gates, all_nodes, random_gates
+from partwise.interventions.clamp import random_gates
 from partwise.methods.influence_paths.graph import Graph
 from tests.methods.test_influence_paths import HIDDEN, WORDS, model
 
@@ -126,11 +126,11 @@ def test_many_units_in_chunks() -> None:
 
 def test_random_gates_are_the_control() -> None:
     graph = Graph("lstm", 2, 3)
-    assert len(all_gates(graph)) == 24
-    assert len(all_nodes(graph)) == 36
+    assert len(graph.gates()) == 24
+    assert len(graph.nodes()) == 36
     one, same, other = (random_gates(graph, 5, seed) for seed in (0, 0, 1))
     assert one == same != other
-    assert set(one) < set(all_gates(graph))
+    assert set(one) < set(map(str, graph.gates()))
     assert len(set(one)) == 5
 
 

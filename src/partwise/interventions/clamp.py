@@ -18,14 +18,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from partwise.errors import InputError, unknown
-from partwise.layers import recurrence
 from partwise.layers.precision import exact_products
 from partwise.methods._sentences import read_through
 from partwise.methods.influence_paths.case import Case, cases
-from partwise.methods.influence_paths.graph import Graph
+from partwise.methods.influence_paths.graph import Graph, State
 from partwise.randomness import generator
 
-LETTERS = {"lstm": "ifgoch", "gru": "rznh"}  # in the order of the sites
 TO = ("mean", "baseline")
 Values = Mapping[str, Float[Tensor, "sentence hidden"]]
 
@@ -81,19 +79,9 @@ def clamp(
     return result.assign(change=result.original - result.clamped).assign_attrs(nodes=len(chosen), to=to)
 
 
-def all_nodes(graph: Graph) -> list[str]:
-    """Every node of every layer and step by name, the source and the quantity left out."""
-    letters = LETTERS[graph.cell]
-    return [f"{name}{layer}@{step}" for step in range(graph.steps) for layer in range(graph.layers) for name in letters]
-
-
-def all_gates(graph: Graph) -> list[str]:
-    return [node for node in all_nodes(graph) if node[0] in graph.kind.gates]
-
-
 def random_gates(graph: Graph, count: int, seed: int) -> list[str]:
     """As many gates, drawn evenly: the control for a set that was chosen."""
-    gates = all_gates(graph)
+    gates = [str(gate) for gate in graph.gates()]
     if not 0 <= count <= len(gates):
         raise InputError(f"count is {count}; there are {len(gates)} gates")
     return sorted(generator(seed, "gates").permutation(gates)[:count].tolist())
@@ -102,7 +90,7 @@ def random_gates(graph: Graph, count: int, seed: int) -> list[str]:
 def _chosen(graph: Graph, nodes: Sequence[str] | None, keep: Sequence[str] | None) -> frozenset[str]:
     if (nodes is None) == (keep is None):
         raise InputError("give either nodes= (what to clamp) or keep= (which gates not to clamp)")
-    every = all_nodes(graph) if keep is None else all_gates(graph)
+    every = [str(node) for node in (graph.nodes() if keep is None else graph.gates())]
     named: set[str] = set()
     for pattern in nodes if keep is None else keep or ():  # type: ignore[union-attr]
         fitting = {node for node in every if fnmatchcase(node, pattern)}
@@ -153,8 +141,7 @@ def _quantity(case: Case, values: Values) -> Float[Tensor, " sentence"]:
 def node_of(case: Case, site: str, time: int) -> str:
     """The name of a site at a step of the sentence: `layer0.forget_gate` at the source's own step is `f0@0`."""
     layer, _, name = site.partition(".")
-    letter = LETTERS[case.graph.cell][recurrence.SITES[case.graph.cell].index(name)]
-    return f"{letter}{layer.removeprefix('layer')}@{time - case.source}"
+    return str(State(case.graph.kind.sites[name], int(layer.removeprefix("layer")), time - case.source))
 
 
 def _pool(pool: Any, sentences: int) -> Int[np.ndarray, " sentence"]:

@@ -25,7 +25,7 @@ from partwise.errors import InputError
 from partwise.layers.precision import exact_products
 from partwise.methods._sentences import bytes_of, read_through
 from partwise.methods.influence_paths.case import Case, cases
-from partwise.methods.influence_paths.graph import QUANTITY, SOURCE, Graph
+from partwise.methods.influence_paths.graph import QUANTITY, SOURCE, Graph, State
 from partwise.methods.influence_paths.pattern import Pattern, Places, parse
 from partwise.methods.path_sum import count_fitting, sum_of_case
 
@@ -70,7 +70,7 @@ def patch_paths(
 
 def parents(graph: Graph, node: str) -> list[str]:
     """What a node is computed from, constants left out; in the order in which `_value` takes them."""
-    letter, layer, step = node[0], *map(int, node[1:].split("@"))
+    letter, layer, step = State.parse(node)
     below = [f"h{layer - 1}@{step}"] if layer else [SOURCE] if step == 0 else []
     before = [f"h{layer}@{step - 1}"] if step else []
     at = f"{layer}@{step}"
@@ -95,15 +95,8 @@ def _needed(graph: Graph, backwards: Pattern) -> list[Copy]:
         known[copy] = None
         if copy[0] != SOURCE:
             waiting += [(parent, backwards.after(copy[1], parent)) for parent in parents(graph, copy[0])]
-    order = {"lstm": "ifgoch", "gru": "rznh"}[graph.cell]
-
-    def place(copy: Copy) -> tuple[int, ...]:
-        if copy[0] == SOURCE:
-            return (-1,)
-        layer, step = map(int, copy[0][1:].split("@"))
-        return step, layer, order.index(copy[0][0])
-
-    return sorted(known, key=place)
+    place = {SOURCE: -1} | {str(node): number for number, node in enumerate(graph.nodes())}
+    return sorted(known, key=lambda copy: place[copy[0]])
 
 
 def _check_budget(case: Case, copies: int, memory: int) -> None:
@@ -155,7 +148,7 @@ class _Unfolded:
     def _value(self, node: str, places: Places) -> Tensor:
         if node == SOURCE:
             return self.fitting if self.backwards.accepts(places) else self.others
-        letter, layer, step = node[0], *map(int, node[1:].split("@"))
+        letter, layer, step = State.parse(node)
         if letter in self.case.graph.kind.gates:
             return self._gate(letter, layer, step, places)
         given = list(self._given(node, places))

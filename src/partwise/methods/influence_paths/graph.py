@@ -15,10 +15,12 @@ Every path from the source `x` to the quantity `q` is a chain of hops, and every
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from partwise.errors import InputError, unknown
+from partwise.layers import recurrence
 
 SOURCE, QUANTITY = "x", "q"
 
@@ -37,13 +39,19 @@ class Hop(NamedTuple):
 
 @dataclass(frozen=True)
 class Cell:
-    """`gates` in the order of their rows; `states` in the order in which a step computes them, the hidden state last."""
+    """`gates` in the order of their rows; `states` in the order in which a step computes them, the hidden state last; `sites`
+    names both as the model's sites do."""
 
     gates: tuple[str, ...]
     states: tuple[str, ...]
     dense: tuple[Hop, ...]
     inner: tuple[tuple[str, str], ...]
     carried: str
+    sites: Mapping[str, str]
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return (*self.gates, *self.states)
 
 
 CELLS = {
@@ -53,6 +61,7 @@ CELLS = {
         dense=(Hop("i", ("i",), "c"), Hop("f", ("f",), "c"), Hop("g", ("g",), "c"), Hop("o", ("o",), "h")),
         inner=(("c", "h"),),
         carried="c",
+        sites=dict(zip(recurrence.SITES["lstm"], "ifgoch", strict=True)),
     ),
     "gru": Cell(
         gates=("r", "z", "n"),
@@ -60,12 +69,13 @@ CELLS = {
         dense=(Hop("r", ("r", "n"), "h"), Hop("z", ("z",), "h"), Hop("n", ("n",), "h")),
         inner=(),
         carried="h",
+        sites=dict(zip(recurrence.SITES["gru"], "rznh", strict=True)),
     ),
 }
 
 
 class State(NamedTuple):
-    """Where a hop ends: `State("c", 1, 0)` is the second layer's cell at the source's own step."""
+    """A node by its place: `State("c", 1, 0)` is the second layer's cell at the source's own step, `c1@0` in labels."""
 
     kind: str
     layer: int
@@ -73,6 +83,11 @@ class State(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.kind}{self.layer}@{self.step}"
+
+    @classmethod
+    def parse(cls, node: str) -> State:
+        layer, step = node[1:].split("@")
+        return cls(node[0], int(layer), int(step))
 
 
 @dataclass(frozen=True)
@@ -93,6 +108,14 @@ class Graph:
     @property
     def kind(self) -> Cell:
         return CELLS[self.cell]
+
+    def nodes(self) -> list[State]:
+        """Every gate and state of every layer and step, each after all that it is computed from."""
+        steps, layers = range(self.steps), range(self.layers)
+        return [State(name, layer, step) for step in steps for layer in layers for name in self.kind.nodes]
+
+    def gates(self) -> list[State]:
+        return [node for node in self.nodes() if node.kind in self.kind.gates]
 
     @property
     def last(self) -> State:

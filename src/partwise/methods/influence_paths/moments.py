@@ -121,8 +121,7 @@ class Rest:
 
     def in_order(self) -> list[State]:
         """Every state, each before those that can follow it."""
-        kinds = list(self._graph.kind.states)
-        return sorted(self.moments, key=lambda state: (state.step, state.layer, kinds.index(state.kind)))
+        return [state for state in self._graph.nodes() if state in self.moments]
 
     def energy(self, state: State, tangents: Float[Tensor, "path point hidden"]) -> Float[Tensor, " path"]:
         """The sum of mean squares of all influences that begin with each of the tangents."""

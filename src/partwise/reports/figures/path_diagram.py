@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from partwise.errors import InputError
+from partwise.methods.influence_paths.graph import State
 from partwise.reports.figures._figure import FAINT, INK, Panel, drawing, panel
 
 POSITIVE, NEGATIVE = "#c0392b", "#3b76b8"
@@ -39,8 +40,8 @@ def path_diagram(
             f"paths and influences must be equally many, and at least one; found {len(paths)} and {len(influences)}"
         )
     nodes = [label.split(">") for label in paths]
-    steps = 1 + max(_step(node) for path in nodes for node in path[1:-1])
-    layers = 1 + max(int(node[1:].split("@")[0]) for path in nodes for node in path[1:-1])
+    places = [State.parse(node) for path in nodes for node in path[1:-1]]
+    steps, layers = 1 + max(place.step for place in places), 1 + max(place.layer for place in places)
     names = list(words) if words is not None else [f"step {step}" for step in range(steps)]
     if len(names) < steps:
         raise InputError(f"words holds {len(names)}; these paths have {steps} steps")
@@ -89,10 +90,6 @@ def _place(node: str, steps: int, layers: int) -> tuple[float, float]:
         return -0.2, -0.62
     if node == "q":
         return _STEP * (steps - 1) + 1.6, _LAYER * (layers - 1) + 0.95
-    x, y = _PLACES[node[0]]
-    layer, step = map(int, node[1:].split("@"))
+    name, layer, step = State.parse(node)
+    x, y = _PLACES[name]
     return _STEP * step + x, _LAYER * layer + y
-
-
-def _step(node: str) -> int:
-    return int(node.split("@")[1])
