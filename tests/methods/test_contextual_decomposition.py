@@ -254,9 +254,9 @@ def test_chunks_change_nothing_and_a_budget_is_kept(name: str) -> None:
     smallest = int(str(caught.value).rsplit(" ", 1)[1].replace(",", ""))
     one_by_one = pw.contextual_decomposition(wrapped, ids, (1, 3), variant=name, budget=smallest)
     assert one_by_one.data.relevant.values == pytest.approx(whole.data.relevant.values, abs=1e-13)
-    tight = pw.contextual_decomposition(wrapped, ids, (1, 3), budget="5KB")
-    with pytest.raises(InputError, match=r"all these logits take 5,184 bytes, the budget is 5,000; ask for some tokens"):
-        tight.logits(at=None)  # 2 sides x 9 sentences x 4 steps x 9 words x 8 bytes
+    tight = pw.contextual_decomposition(wrapped, ids.repeat(100, 1), (1, 3), budget="50KB")
+    with pytest.raises(InputError, match=r"all these logits take 518,400 bytes, the budget is 50,000; ask for some tokens"):
+        tight.logits(at=None)  # 2 sides x 900 sentences x 4 steps x 9 words x 8 bytes
 
 
 def test_probabilities_are_softmaxes_over_every_word() -> None:

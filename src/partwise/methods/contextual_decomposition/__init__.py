@@ -40,6 +40,7 @@ from partwise.twins.readable import Readable, readable
 __all__ = ["VARIANTS", "Decomposition", "Variant", "contextual_decomposition"]
 
 _COPIES = 40  # values of a unit at work at once, per row: measured, rounded up
+_KEPT_A_STEP = 20  # and those that stay for every step of a sentence read whole
 
 
 @torch.no_grad()
@@ -109,8 +110,11 @@ def _by_shapley(model: Readable, read: Sentences, phrase: Any, parts: Any, varia
         decompose_parts(model, read.rows(rows), labels[rows], count) for rows in _chunks(model, read, memory, 2 ** (count + 1))
     ]
     shares = torch.cat(found, dim=-3)
-    whole = hidden_states(model, read)
-    error = relative_error(read, shares.sum(dim=0), whole, whole)
+    errors = []
+    for rows in _chunks(model, read, memory, 1):
+        few, whole = read.rows(rows), hidden_states(model, read.rows(rows))
+        errors.append(relative_error(few, shares[..., rows, :, :].sum(dim=0), whole, whole))
+    error = torch.stack(errors).amax(dim=0)
     warn_above_tolerance(error, model.dtype)
     rest = shares[1:].sum(dim=0)
     return Decomposition(model, "shapley", read.lengths, shares[0], rest, error, memory, shares)
@@ -132,7 +136,8 @@ def _labels(parts: Any, read: Sentences) -> tuple[Int[Tensor, "sentence time"], 
 def _chunks(model: Readable, read: Sentences, memory: int, coalitions: int) -> list[Tensor]:
     """Row numbers, as many at a time as the budget holds."""
     members = max(1, *model.lead, 1)
-    a_row = members * model.hidden * model.dtype.itemsize * (_COPIES * coalitions + 8 * model.layers * read.time)
+    a_step = model.width + _KEPT_A_STEP * model.layers * model.hidden
+    a_row = members * model.dtype.itemsize * (_COPIES * coalitions * model.hidden + a_step * read.time)
     rows = memory // a_row
     if not rows:
         raise InputError(f"budget {memory:,} bytes is too small for one sentence; it needs at least {a_row:,}")

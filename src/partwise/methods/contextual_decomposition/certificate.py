@@ -1,8 +1,8 @@
 """The certificate of a decomposition: what it is compared with, and what counts as too far from it.
 
-That both parts sum to the model's values holds by construction, so a sum alone proves book-keeping. Some rows are therefore
-decomposed once more by the reference equations, both sides on their own, and compared with the model's hidden states and
-with the result.
+That both parts sum to the model's values holds by construction, so a sum alone proves book-keeping. Of some rows (evenly spaced
+ones, and those with the largest word vectors, where rounding is worst), the sum is therefore compared with PyTorch's fused
+recurrence, and both parts with the reference equations, each side computed on its own.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from partwise.layers import fused
 from partwise.methods._sentences import Sentences
 from partwise.methods.contextual_decomposition.equations import decompose
-from partwise.methods.contextual_decomposition.fast import read_whole
 from partwise.methods.contextual_decomposition.phrase import credited_mask
 from partwise.methods.contextual_decomposition.splits import Split
 from partwise.methods.contextual_decomposition.variants import Variant
 from partwise.twins.readable import Readable
 
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5}
-_CHECKED = 8  # rows
+_CHECKED = 4  # rows of each kind
 
 States = Float[Tensor, "*member sentence time unit"]
 Errors = Float[Tensor, "*member"]
@@ -30,7 +30,7 @@ Errors = Float[Tensor, "*member"]
 
 def largest_error(model: Readable, kind: Variant, read: Sentences, inside: Tensor, split: Split) -> Errors:
     """The largest relative error over some rows, from first to last: of both parts' sum, and of each part computed anew."""
-    rows = torch.linspace(0, len(inside) - 1, min(_CHECKED, len(inside)), device=inside.device).round().long().unique()
+    rows = _rows(read)
     few, mask = read.rows(rows), inside[rows]
     again = decompose(model, kind, few, mask, credited_mask(mask, kind.bias_product))
     whole = hidden_states(model, few)
@@ -38,6 +38,15 @@ def largest_error(model: Readable, kind: Variant, read: Sentences, inside: Tenso
     pairs = [(again.relevant + again.irrelevant, whole), (found.relevant + found.irrelevant, whole)]
     pairs += [(side, other) for side, other in zip(found, again, strict=True)]
     return torch.stack([relative_error(few, one, other, whole) for one, other in pairs]).amax(dim=0)
+
+
+def _rows(read: Sentences) -> Tensor:
+    """Evenly spaced rows, and as many with the largest word vectors."""
+    count = len(read.lengths)
+    even = torch.linspace(0, count - 1, min(_CHECKED, count), device=read.lengths.device).round().long()
+    sizes = torch.where(read.inside.unsqueeze(-1), read.vectors, 0.0).abs().amax(dim=(-2, -1))
+    largest = sizes.reshape(-1, count).amax(dim=0).topk(min(_CHECKED, count)).indices
+    return torch.cat((even, largest)).unique()
 
 
 def relative_error(read: Sentences, one: States, other: States, whole: States) -> Errors:
@@ -48,26 +57,24 @@ def relative_error(read: Sentences, one: States, other: States, whole: States) -
     return (distance / longest.clamp_min(torch.finfo(whole.dtype).tiny)).amax(dim=-1)  # a state of zeros must be met exactly
 
 
-def hidden_states(model: Readable, read: Sentences) -> Tensor:
-    """The model's own: from its fused module where there is one and it holds the same numbers, else from the open equations."""
-    fused = model.fused
-    if fused is None or fused.twins[0].is_cell or fused.parameters["layer0.recurrent.weight"].dtype != model.dtype:
-        return torch.stack([known.state[0] for known in read_whole(model, read)[-1]], dim=-2)
-    x, first = read.vectors, 0
-    for twin in fused.twins:
-        layers = read.start[first : first + twin.layers]
-        start = [torch.stack(parts).expand(-1, len(x), -1).contiguous() for parts in zip(*layers, strict=True)]
-        x = x if twin.module.batch_first else x.transpose(0, 1)
-        x = twin.module(x, tuple(start) if model.cell == "lstm" else start[0])[0]
-        x, first = x if twin.module.batch_first else x.transpose(0, 1), first + twin.layers
-    return x
+def hidden_states(model: Readable, read: Sentences) -> Float[Tensor, "*member sentence time unit"]:
+    """What PyTorch's fused recurrence makes of the same weights."""
+    rows = len(read.lengths)
+    if model.members is None:
+        start = [[part.expand(rows, -1).contiguous() for part in layer] for layer in read.start]
+        return fused.read(model.cell, model.layers, model.parameters, read.vectors, start)[0]
+    found = []
+    for row, single in enumerate(model.of_members()):
+        start = [[part[row].expand(rows, -1).contiguous() for part in layer] for layer in read.start]
+        found.append(fused.read(model.cell, model.layers, single.parameters, read.vectors[row], start)[0])
+    return torch.stack(found)
 
 
 def warn_above_tolerance(errors: Errors, dtype: torch.dtype) -> None:
     error = float(errors.max())
     if not error <= TOLERANCE[dtype]:
         warnings.warn(
-            f"the decomposition's certificate is {error:.1e}, above {TOLERANCE[dtype]:.0e}: its parts do not sum to the "
-            "model's hidden states as they should; try dtype=torch.float64",
+            f"the decomposition's certificate is {error:.1e}, above {TOLERANCE[dtype]:.0e}: its parts are not what the "
+            f"equations say{'' if dtype == torch.float64 else '; try dtype=torch.float64'}",
             stacklevel=3,
         )

@@ -21,8 +21,8 @@ At = int | Tensor | None
 
 
 class Decomposition:
-    """`data` holds the parts of the top layer's hidden states; `certificate` the largest relative error found in them (of any
-    member: each one's own is in `data.error`)."""
+    """`data` holds the parts of the top layer's hidden states; `certificate` the largest relative error found in the rows that
+    were checked (of any member: each one's own is in `data.error`)."""
 
     def __init__(
         self,

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
+from partwise.layers import fused
 from partwise.models.language_model import LanguageModel, States
 
 
@@ -18,18 +18,8 @@ def scores(
 ) -> tuple[Float[Tensor, "stream time word"], States]:
     """The forward pass of `LanguageModel` for one member, by `torch.lstm` or `torch.gru`."""
     x = functional.embedding(ids, parameters["embedding.weight"])
-    flat = [parameters[f"layer{layer}.{name}"] for layer in range(architecture.layers) for name in _ORDER]
-    packed = [torch.stack(parts) for parts in zip(*state, strict=True)]
-    layers, learning = architecture.layers, torch.is_grad_enabled()  # biases, no dropout, one direction, batch first
-    if architecture.cell == "lstm":
-        x, *lasts = torch.lstm(x, packed, flat, True, layers, 0.0, learning, False, True)
-    else:
-        x, *lasts = torch.gru(x, packed[0], flat, True, layers, 0.0, learning, False, True)
-    new = tuple(tuple(part[layer] for part in lasts) for layer in range(architecture.layers))
-    return functional.linear(x, parameters["output.weight"], parameters["output.bias"]), new
-
-
-_ORDER = ("input.weight", "recurrent.weight", "input.bias", "recurrent.bias")
+    hidden, new = fused.read(architecture.cell, architecture.layers, parameters, x, state)
+    return functional.linear(hidden, parameters["output.weight"], parameters["output.bias"]), new
 
 
 class Leaves:
