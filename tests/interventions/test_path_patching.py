@@ -34,9 +34,15 @@ def unfolded(
     )
 
 
-@pytest.mark.parametrize("cell", ["lstm", "gru"])
 @pytest.mark.parametrize(
-    "pattern", ["x>*>q", "x>*>h0@1>*>q", "x>*![cz]0@*>q", "x>*>h0@*>h0@*|g0@*|z0@*>*>q", "x>*>n0@2|i0@2>*>q"]
+    ("cell", "pattern"),
+    [
+        *((cell, pattern) for cell in ("lstm", "gru") for pattern in ("x>*>q", "x>*>h0@1>*>q", "x>*![cz]0@*>q")),
+        ("lstm", "x>*>h0@*>g0@*|f0@*>*>q"),
+        ("lstm", "x>*>i0@2>*>q"),
+        ("gru", "x>*>h0@*>h0@*|z0@*>*>q"),
+        ("gru", "x>*>n0@2>*>q"),
+    ],
 )
 def test_it_is_the_tree_itself(cell: str, pattern: str) -> None:
     wrapped, ids = model(cell, layers=1), torch.tensor([[3, 0, 6]])
@@ -126,6 +132,6 @@ def test_sets_that_cannot_be_isolated_are_refused() -> None:
     wrapped, ids = model("lstm"), torch.zeros(1, 4, dtype=torch.int64)
     with pytest.raises(InputError, match=r"cannot be isolated within the budget: their automaton needs \d+ copies of nodes"):
         pw.patch_paths(wrapped, ids, 0, (2, 5), pattern="x>*>q", budget=1000)
-    with pytest.raises(InputError, match="fits no path"):
+    with pytest.raises(InputError, match="fits no node"):
         pw.patch_paths(wrapped, ids, 0, (2, 5), pattern="x>*>c5@*>*>q")
     assert WORDS == 9

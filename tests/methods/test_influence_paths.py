@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from typing import Any
 
 import numpy as np
@@ -348,3 +349,47 @@ def test_labels_of_six_steps_are_made_in_seconds() -> None:
     graph = Graph("lstm", 2, 6)
     assert len(set(labels(graph, halves.best_cut(graph)))) == 238_806
     assert time.perf_counter() - start < 5
+
+
+def test_a_member_that_is_no_number_is_not_hidden_by_one_that_is() -> None:
+    models = Population.initial(
+        LanguageModel(words=WORDS, embedding=5, hidden=6), [Member("a", 0), Member("b", 1)], ["pytorch"] * 2
+    )
+    models.parameters["output.weight"][1, 2], models.parameters["output.weight"][1, 5] = (
+        3e38,
+        -3e38,
+    )  # their difference is infinite
+    for order in (("a", "b"), ("b", "a")):
+        with pytest.warns(UserWarning, match="conservation is nan"):
+            found = pw.influence_paths(models.select(order), torch.randint(WORDS, (2, 3)), 0, (2, 5))
+        assert np.isnan(found.certificate.conservation)
+
+
+def test_a_quantity_that_does_not_change_is_no_reason_to_ask_for_more_points() -> None:
+    wrapped, ids = model("lstm", dtype=torch.float32), torch.tensor([[3, 0, 6]])
+    same = wrapped.embedding(ids)[:, 0].detach()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = pw.influence_paths(wrapped, ids, 0, (2, 5), same)
+    assert found.total.item() == 0
+    with pytest.warns(UserWarning, match=r"completeness is .* (points=\d{1,5} would do better|try many more points)"):
+        pw.influence_paths(wrapped, ids, 0, (2, 5), same + 1e3, points=2)
+
+
+def test_sentences_that_begin_in_states_of_their_own_are_observations_of_their_own() -> None:
+    wrapped, ids = model("gru"), torch.tensor([[3, 0, 6]] * 4)
+    state = torch.randn(2, 4, HIDDEN, dtype=torch.float64)
+    assert (
+        pw.influence_paths(wrapped, ids, 0, (2, 5), points=30).statistics("x>n0@0>h0@0>n1@0>h1@0>h1@1>h1@2>q").attrs["clusters"]
+        == 1
+    )
+    found = pw.influence_paths(wrapped, ids, 0, (2, 5), points=30, init=state)
+    assert found.statistics("x>n0@0>h0@0>n1@0>h1@0>h1@1>h1@2>q").attrs["clusters"] == 4
+
+
+def test_log_probability_is_of_one_model() -> None:
+    models = Population.initial(LanguageModel(words=WORDS, embedding=5, hidden=6), [Member("a", 0)], ["pytorch"])
+    with pytest.raises(InputError, match="log_probability is a quantity of one model"):
+        pw.log_probability(models, 3)
+    with pytest.raises(InputError, match="token holds word 9"):
+        pw.log_probability(model("lstm"), 9)

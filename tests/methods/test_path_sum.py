@@ -101,7 +101,12 @@ def test_chunks_change_nothing() -> None:
         ("x>q", "must go from x to q, like"),
         ("x>*>c1>q", "'c1' is no node pattern; give node, layer, @ and step, like c1@*"),
         ("x>c1@0>q", r"pattern 'x>c1@0>q' fits no path of 4 steps through 2 layers \(lstm\)"),
-        ("x>*>c7@*>*>q", "fits no path"),
+        ("x>*>c7@*>*>q", r"'c7@\*' fits no node of 4 steps through 2 layers"),
+        ("x>*!c7@*>q", r"'c7@\*' fits no node"),
+        ("x>*!f0>q", "'f0' is no node pattern"),
+        ("x>*!>q", "'' is no node pattern"),
+        ("x>*!f0@*+>q", "is no node pattern"),
+        ("x>*!!f0@*>q", "is no node pattern"),
         ("x>*>f1@3>i1@3>*>q", "fits no path"),
     ],
 )

@@ -89,7 +89,7 @@ def test_a_search_that_is_cut_short_says_so(monkeypatch: pytest.MonkeyPatch) -> 
     wrapped, ids = model("lstm"), torch.randint(WORDS, (1, 5), generator=torch.Generator().manual_seed(1))
     every = np.abs(pw.influence_paths(wrapped, ids, 0, (2, 5), points=3, rule="gauss-legendre").influence[0])
     monkeypatch.setattr(_Beginnings, "pop", _few)
-    found = pw.strongest_paths(wrapped, ids, 0, (2, 5), points=3, k=300, budget=34_000)
+    found = pw.strongest_paths(wrapped, ids, 0, (2, 5), points=3, k=300, budget=36_000)
     assert not found.proven.item()
     left_out = np.sort(every)[::-1][int((~np.isnan(found.influence.values)).sum()) :]
     assert left_out.max() <= found.bound.item()
@@ -124,3 +124,32 @@ def test_members_and_wrong_input() -> None:
     negative = (torch.zeros(1, 2, 3), torch.zeros(1, 3), [2.0, -1.0])
     with pytest.raises(InputError, match="inputs has negative weights, for which there is no bound"):
         pw.strongest_paths(wrapped, ids, 0, (2, 5), inputs=negative)
+
+
+def faint(words: int, scale: float = 1.0) -> tuple[Any, torch.Tensor]:
+    """A model as PyTorch draws it, whose influences over many words are far below what a square can hold in float32."""
+    torch.manual_seed(0)
+    embedding, lstm, head = torch.nn.Embedding(20, 8), torch.nn.LSTM(8, 8, 2), torch.nn.Linear(8, 20)
+    with torch.no_grad():
+        head.weight.mul_(scale)
+    return pw.wrap(embedding=embedding, recurrent=lstm, head=head), torch.randint(20, (1, words))
+
+
+@pytest.mark.parametrize(("words", "scale"), [(80, 1.0), (5, 1e-18), (5, 1e18)])
+def test_influences_whose_squares_no_float_holds(words: int, scale: float) -> None:
+    wrapped, ids = faint(words, scale)
+    single, double = (pw.strongest_paths(wrapped, ids, 0, (2, 5), k=3, dtype=dtype) for dtype in (torch.float32, torch.float64))
+    assert double.proven.item()
+    assert single.proven.item()
+    assert single.influence.values == pytest.approx(double.influence.values, rel=1e-3)
+    assert np.abs(double.influence.values).max() not in (0.0, np.inf)
+    masses = [pw.path_mass(wrapped, ids, 0, (2, 5), draws=400, dtype=dtype) for dtype in (torch.float32, torch.float64)]
+    assert masses[0].absolute.item() == pytest.approx(masses[1].absolute.item(), rel=0.5)  # other draws, for rounding's sake
+
+
+def test_influences_too_large_for_their_type_are_refused() -> None:
+    wrapped = model("lstm", dtype=torch.float32)
+    with torch.no_grad():
+        wrapped.head.weight[2], wrapped.head.weight[5] = 3e38, -3e38
+    with pytest.raises(InputError, match=r"the influences are too large for their type; pass dtype=torch.float64"):
+        pw.strongest_paths(wrapped, torch.randint(WORDS, (1, 4)), 0, (2, 5))

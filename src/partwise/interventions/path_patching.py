@@ -57,10 +57,7 @@ def patch_paths(
             lengths=lengths, init=init, dtype=dtype,
         )  # fmt: skip
         graph = asked[0].graph
-        if not (fitting := count_fitting(graph, read)):
-            raise InputError(
-                f"pattern {pattern!r} fits no path of {graph.steps} steps through {graph.layers} layers ({graph.cell})"
-            )
+        fitting, _ = count_fitting(graph, read)
         backwards, needed = read.backwards(), _needed(graph, read.backwards())
         _check_budget(asked[0], len(needed), bytes_of(budget))
         found = [_of_case(case, read, backwards, needed, bytes_of(budget)) for case in asked]

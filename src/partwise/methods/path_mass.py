@@ -31,6 +31,7 @@ from partwise.methods.influence_paths.walk import counts
 from partwise.progress import Progress
 from partwise.randomness import generator
 
+_COPIES = 12  # tangents held for each draw, with those of every hop that it might take
 Arrived = tuple[Tensor, Float64[np.ndarray, " draw"]]  # tangents of the draws at a state, and the logarithms of their chances
 
 
@@ -64,15 +65,17 @@ def path_mass(
             model, "path_mass", ids, source=source, contrast=contrast, baseline=baseline, points=points, rule=rule,
             inputs=inputs, lengths=lengths, init=init, dtype=dtype,
         )  # fmt: skip
-        check_budget(asked[0], bytes_of(budget), draws)
+        memory = bytes_of(budget)
+        check_budget(asked[0], memory, _COPIES * draws)
         done = [0]
         with Progress("path mass", float(len(asked) * len(asked[0].rows)), lambda: float(done[0])):
             found = []
-            for case in asked:
-                total, certificate = total_and_certificate(case)
+            for number, case in enumerate(asked):
+                total, certificate = total_and_certificate(case, memory)
                 rows = []
                 for row in case.rows:
-                    weights = _weights(case.part(row.unsqueeze(0), 0, case.points), draws, seed)
+                    random = generator(seed, "paths", number, int(row))  # sentences and members have draws of their own
+                    weights = _weights(case.part(row.unsqueeze(0), 0, case.points), draws, random)
                     rows.append(_estimate(weights, float(total[row])))
                     done[0] += 1
                 found.append(xr.concat(rows, "sentence"))
@@ -80,12 +83,12 @@ def path_mass(
     return found[0] if members is None else xr.concat(found, xr.Variable("member", list(members)))
 
 
-def _weights(case: Case, draws: int, seed: int) -> Float64[np.ndarray, " draw"]:
+def _weights(case: Case, draws: int, random: np.random.Generator) -> Float64[np.ndarray, " draw"]:
     """|influence| / chance of every draw."""
     traced = case.trace()
     gradient = case.gradient(traced)[0]
     rest, (_, onwards) = Rest(traced, gradient), counts(case.graph)
-    random, carrier = generator(seed, "paths"), Tangents(traced)
+    carrier = Tangents(traced)
     waiting: dict[State | None, list[Arrived]] = {None: [(traced.tangent.expand(draws, -1, -1), np.zeros(draws))]}
     weights: list[np.ndarray] = []
     for state in (None, *rest.in_order()):
@@ -100,7 +103,7 @@ def _weights(case: Case, draws: int, seed: int) -> Float64[np.ndarray, " draw"]:
         moves, arrived = follow.extend(carrier, state, tangents)
         scores = np.stack(
             [
-                np.sqrt(rest.energy(move.to, some).double().cpu().numpy() * float(onwards[move.to])) + 1e-300
+                np.sqrt(rest.energy(move.to, some).cpu().numpy() * float(onwards[move.to])) + 1e-300
                 for move, some in zip(moves, arrived, strict=True)
             ]
         )
@@ -118,7 +121,7 @@ def _estimate(weights: Float64[np.ndarray, " draw"], total: float) -> xr.Dataset
     absolute = float(weights.mean())
     interval = t_interval(weights.tolist())
     assert interval is not None
-    low, high = interval
+    low, high = max(interval[0], abs(total)), interval[1]  # all together are at least as much as their sum
     ends = {
         "absolute": (absolute, low, high),
         "positive": ((total + absolute) / 2, (total + low) / 2, (total + high) / 2),

@@ -9,6 +9,7 @@ certificate).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,13 @@ from partwise.errors import InputError
 from partwise.layers.precision import exact_products
 from partwise.methods._sentences import bytes_of
 from partwise.methods.influence_paths.case import Case, cases
-from partwise.methods.influence_paths.certificate import Certificate, conservation_error, total_and_certificate
+from partwise.methods.influence_paths.certificate import (
+    Certificate,
+    complete_certificate,
+    conservation_error,
+    total_influence,
+    worst,
+)
 from partwise.methods.influence_paths.graph import QUANTITY, SOURCE, Graph, Hop, State
 from partwise.methods.influence_paths.halves import Tangents
 from partwise.methods.influence_paths.pattern import Pattern, Places, parse
@@ -55,24 +62,34 @@ def path_sum(
             model, "path_sum", ids, source=source, contrast=contrast, baseline=baseline, points=points, rule=rule,
             inputs=inputs, lengths=lengths, init=init, dtype=dtype,
         )  # fmt: skip
-        fitting = count_fitting(asked[0].graph, read)
-        if not fitting:
-            graph = asked[0].graph
-            raise InputError(
-                f"pattern {pattern!r} fits no path of {graph.steps} steps through {graph.layers} layers ({graph.cell})"
-            )
-        found = [_of_case(case, read, bytes_of(budget)) for case in asked]
+        fitting, _ = count_fitting(asked[0].graph, read)
+        made = [_of_case(case, read, bytes_of(budget)) for case in asked]
+    found, certificate = [dataset for dataset, _ in made], worst([certificate for _, certificate in made])
+    certificate.warn(asked[0].model.dtype)
     result = found[0] if members is None else xr.concat(found, xr.Variable("member", list(members)))
-    return result.assign_attrs(pattern=pattern, paths=fitting)
+    completeness = np.nan if certificate.completeness is None else certificate.completeness
+    return result.assign_attrs(pattern=pattern, paths=fitting, conservation=certificate.conservation, completeness=completeness)
 
 
-def count_fitting(graph: Graph, pattern: Pattern) -> int:
-    """How many paths fit a pattern."""
+def count_fitting(graph: Graph, pattern: Pattern) -> tuple[int, int]:
+    """How many paths fit a pattern (at least one, or it is refused), and how many sums a step needs at most."""
+    nodes = [str(node) for node in graph.nodes()]
+    for name in pattern.names():
+        if not any(fnmatchcase(node, name) for node in nodes):
+            raise InputError(f"pattern {pattern.text!r}: {name!r} fits no node of {_what(graph)}")
     last: dict[State, dict[Places, int]] = {}
+    most = 0
     for states in forwards(graph, {pattern.after(pattern.start, SOURCE): 1}, _Counts(graph, pattern)):
-        last = states
+        last, most = states, max(most, sum(len(sums) for sums in states.values()))
     ends = last[graph.last].items()
-    return sum(count for places, count in ends if pattern.accepts(pattern.after(places, QUANTITY)))
+    fitting = sum(count for places, count in ends if pattern.accepts(pattern.after(places, QUANTITY)))
+    if not fitting:
+        raise InputError(f"pattern {pattern.text!r} fits no path of {_what(graph)}")
+    return fitting, most
+
+
+def _what(graph: Graph) -> str:
+    return f"{graph.steps} steps through {graph.layers} layers ({graph.cell})"
 
 
 class _Read:
@@ -154,8 +171,8 @@ class _Tangents(_Read):
 def sum_of_case(case: Case, pattern: Pattern, memory: int) -> Float[Tensor, "2 sentence"]:
     """The influence of the paths that fit, and of all others."""
     found = torch.zeros(2, len(case.rows), dtype=case.model.dtype, device=case.rows.device)
-    places = 2 * (len(pattern.elements) + 1)
-    for part in case.chunks(places * len(case.graph.kind.dense) * case.graph.layers, memory):
+    _, sums = count_fitting(case.graph, pattern)
+    for part in case.chunks(2 * sums * (1 + len(case.graph.kind.dense)), memory):
         traced = part.trace()
         gradient = part.gradient(traced) * part.inputs.weights.view(1, -1, 1)
         start = pattern.after(pattern.start, SOURCE)
@@ -167,13 +184,10 @@ def sum_of_case(case: Case, pattern: Pattern, memory: int) -> Float[Tensor, "2 s
     return found
 
 
-def _of_case(case: Case, pattern: Pattern, memory: int) -> xr.Dataset:
+def _of_case(case: Case, pattern: Pattern, memory: int) -> tuple[xr.Dataset, Certificate]:
     found = sum_of_case(case, pattern, memory)
-    total, complete = total_and_certificate(case)
-    conservation = conservation_error(found.sum(dim=0), found.abs().sum(dim=0), total)
-    certificate = Certificate(conservation, complete.completeness, complete.points)
-    certificate.warn(case.model.dtype)
+    total, scale = total_influence(case, memory)
+    scale = torch.maximum(found.abs().sum(dim=0), scale)
+    certificate = complete_certificate(case, total, conservation_error(found.sum(dim=0), scale, total))
     arrays = {"influence": found[0], "rest": found[1], "total": total}
-    dataset = xr.Dataset({name: ("sentence", values.cpu().numpy()) for name, values in arrays.items()})
-    completeness = np.nan if complete.completeness is None else complete.completeness
-    return dataset.assign_attrs(conservation=conservation, completeness=completeness)
+    return xr.Dataset({name: ("sentence", values.cpu().numpy()) for name, values in arrays.items()}), certificate

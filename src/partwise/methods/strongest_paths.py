@@ -14,6 +14,7 @@ A context of 20 words has 2.7e15 paths through two layers; this names the k stro
 from __future__ import annotations
 
 import heapq
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -28,7 +29,7 @@ from partwise.layers.precision import exact_products
 from partwise.methods._sentences import bytes_of
 from partwise.methods.influence_paths import follow
 from partwise.methods.influence_paths.case import Case, cases
-from partwise.methods.influence_paths.certificate import total_and_certificate
+from partwise.methods.influence_paths.certificate import CONSERVATION, total_and_certificate
 from partwise.methods.influence_paths.graph import QUANTITY, SOURCE, State
 from partwise.methods.influence_paths.halves import Tangents
 from partwise.methods.influence_paths.moments import Rest, check_budget
@@ -64,7 +65,7 @@ def strongest_paths(
 ) -> xr.Dataset:
     """The `k` paths with the largest influence in size, of each sentence: `influence` and `label`, dims (sentence, rank).
 
-    Paths without any influence are not named. `bound`: no path left out has more. `proven`: that bound is at most the
+    `bound`: no path left out has more. `proven`: that bound is at most the
     weakest path named. Other arguments as for
     `influence_paths`. `total` is the influence of the source; a warning says where there were too few points for it to be the
     change of the quantity.
@@ -85,7 +86,7 @@ def strongest_paths(
                 for row in case.rows:
                     of_sentences.append(_search(case.part(row.unsqueeze(0), 0, case.points), k, memory))
                     done[0] += 1
-                whole, certificate = total_and_certificate(case)
+                whole, certificate = total_and_certificate(case, memory)
                 found.append(xr.concat(of_sentences, "sentence").assign(total=("sentence", whole.cpu().numpy())))
                 certificate.warn(case.model.dtype)
     return found[0] if members is None else xr.concat(found, xr.Variable("member", list(members)))
@@ -160,16 +161,21 @@ def _search(case: Case, k: int, memory: int) -> xr.Dataset:
 def _result(case: Case, traced: Trace, gradient: Tensor, beginnings: _Beginnings, extended: int) -> xr.Dataset:
     best = sorted(beginnings.best, key=lambda path: (-path.size, path.label))
     named = [(path.label, path.influence) for path in best] + [("", float("nan"))] * (beginnings.k - len(best))
-    errors = [_error(case, traced, gradient, path) for path in best]
-    strongest = best[0].size if best else 1.0
+    strongest = best[0].size if best and best[0].size else 1.0
+    error = max((_error(case, traced, gradient, path) for path in best), default=0.0) / strongest
+    if not error <= CONSERVATION[case.model.dtype]:
+        warnings.warn(
+            f"a path's influence is not the same from both ends, by {error:.1e} of the strongest; try dtype=torch.float64",
+            stacklevel=3,
+        )
     return xr.Dataset(
         {
             "influence": ("rank", np.array([influence for _, influence in named])),
             "label": ("rank", np.array([label for label, _ in named], dtype=object)),
-            "bound": max(beginnings.highest, 0.0) if beginnings.highest > beginnings.least else beginnings.least,
+            "bound": max(beginnings.highest, beginnings.least),
             "proven": beginnings.highest <= beginnings.least,
             "extended": extended,
-            "error": max(errors, default=0.0) / max(strongest, 1e-300),
+            "error": error,
         },
         {"rank": np.arange(beginnings.k)},
     )

@@ -25,6 +25,7 @@ from partwise.methods.influence_paths.certificate import (
     complete_certificate,
     conservation_error,
     total_influence,
+    worst,
 )
 from partwise.methods.influence_paths.halves import best_cut, halves_held, influences
 from partwise.methods.influence_paths.result import Paths
@@ -72,13 +73,7 @@ def influence_paths(
             )
         cut = best_cut(graph)
         found = [_every_path(case, cut, paths, memory) for case in asked]
-    errors = [one[2] for one in found]
-    complete = [error.completeness for error in errors if error.completeness is not None]
-    certificate = Certificate(
-        max(error.conservation for error in errors if error.conservation is not None),
-        max(complete, default=None),
-        max((error.points for error in errors if error.points is not None), default=None),
-    )
+    certificate = worst([one[2] for one in found])
     influence, totals = np.stack([one[0] for one in found]), np.stack([one[1] for one in found])
     first = slice(None) if members is not None else 0
     result = Paths(graph, cut, influence[first], totals[first], certificate, members, asked, _clusters(asked[0]), memory)
@@ -89,18 +84,19 @@ def influence_paths(
 @torch.no_grad()
 def _every_path(case: Case, cut: int, paths: int, memory: int) -> tuple[np.ndarray, np.ndarray, Certificate]:
     """(influences, total, errors) of one model."""
-    sentences, device = len(case.rows), case.rows.device
-    influence = torch.zeros(sentences, paths, dtype=case.model.dtype, device=device)
-    total = torch.zeros(sentences, dtype=case.model.dtype, device=device)
+    influence = torch.zeros(len(case.rows), paths, dtype=case.model.dtype, device=case.rows.device)
     for part in case.chunks(halves_held(case.graph, cut), memory, numbers=paths):
         traced = part.trace()
         influence[part.rows] += influences(traced, cut, part.gradient(traced))
-        total[part.rows] += total_influence(part.model, part.read, part.source, part.inputs, part.quantity, part.rows)
+    total, _ = total_influence(case, memory)
     conservation = conservation_error(influence.sum(dim=1), influence.abs().sum(dim=1), total)
     return influence.cpu().numpy(), total.cpu().numpy(), complete_certificate(case, total, conservation)
 
 
 def _clusters(case: Case) -> np.ndarray:
-    """Sentences that are the same up to the target are one cluster: the model cannot tell them apart."""
-    _, cluster = case.read.vectors.flatten(1).unique(dim=0, return_inverse=True)
+    """Sentences that are the same up to the target, and begin in the same state, are one cluster: no model can tell them
+    apart."""
+    rows = len(case.rows)
+    states = [part.expand(rows, -1) for layer in case.read.start for part in layer]
+    _, cluster = torch.cat((case.read.vectors.flatten(1), *states), dim=1).unique(dim=0, return_inverse=True)
     return np.asarray(cluster.cpu().numpy())

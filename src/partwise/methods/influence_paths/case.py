@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -51,7 +52,7 @@ class Case:
 
     def chunks(self, vectors: int, memory: int, *, numbers: int = 0) -> Iterator[Case]:
         """As many sentences, and if need be points, at a time as the budget holds. `vectors` are held at the worst moment for
-        each sentence and point, `numbers` for each sentence."""
+        each sentence and point, `numbers` for each sentence; a budget too small for one of both is refused."""
         size, hidden, graph = self.model.dtype.itemsize, self.model.hidden, self.graph
         local = (2 * len(graph.kind.gates) + 3) * graph.layers * graph.steps + 2 * self.read.time
         a_point = (vectors + local) * hidden * size
@@ -88,7 +89,7 @@ def cases(
     found = []
     for single in known.of_members():
         read = _up_to_target(sentences(single, ids, lengths, init))
-        if isinstance(source, bool) or not isinstance(source, int) or not 0 <= source < read.time:
+        if isinstance(source, bool) or not isinstance(source, (int, np.integer)) or not 0 <= source < read.time:
             raise InputError(
                 f"source is {source!r}; it must be a position from 0 to {read.time - 1}, not after the target, which is "
                 "the last word"
@@ -99,9 +100,9 @@ def cases(
             if inputs is None
             else any_inputs(single, inputs, word)
         )
-        graph = Graph(single.cell, single.layers, read.time - source)
+        graph = Graph(single.cell, single.layers, read.time - int(source))
         rows = torch.arange(len(word), device=word.device)
-        found.append(Case(single, read, graph, source, given, quantity_of(single, contrast, len(word)), rows))
+        found.append(Case(single, read, graph, int(source), given, quantity_of(single, contrast, len(word)), rows))
     return found, known.members
 
 

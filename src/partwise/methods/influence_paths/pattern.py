@@ -14,6 +14,7 @@ A pattern is a finite automaton. Each path is read by it once, so that no path c
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -24,6 +25,7 @@ from partwise.methods.influence_paths.graph import QUANTITY, SOURCE
 
 Places = frozenset[int]  # how far the pattern may have got
 NOWHERE: Places = frozenset()
+_NODE = re.compile(r"(?:[a-z?*]|\[[^]]+\])(?:[0-9?*]|\[[^]]+\])*@(?:[0-9?*]|\[[^]]+\])+")
 
 
 class Element(NamedTuple):
@@ -54,6 +56,10 @@ class Pattern:
 
     def accepts(self, places: Places) -> bool:
         return len(self.elements) in places
+
+    def names(self) -> list[str]:
+        """The node patterns in it."""
+        return [name for element in self.elements for name in element.names if name not in ("*", SOURCE, QUANTITY)]
 
     def backwards(self) -> Pattern:
         """The pattern of the same paths, read from the quantity to the source."""
@@ -91,12 +97,15 @@ def _element(part: str, text: str) -> Element:
     if part == "*":
         return Element(("*",), again=True, maybe=True)
     if part.startswith("*!"):
-        return Element(tuple(part[2:].split("|")), again=True, maybe=True, unless=True)
-    again = part.endswith("+")
-    names = tuple(part.removesuffix("+").split("|"))
+        return Element(_names(part.removeprefix("*!"), text), again=True, maybe=True, unless=True)
+    return Element(_names(part.removesuffix("+"), text), again=part.endswith("+"))
+
+
+def _names(part: str, text: str) -> tuple[str, ...]:
+    names = tuple(part.split("|"))
     for name in names:
-        if "@" not in name:
+        if not _NODE.fullmatch(name):
             raise InputError(
                 f"pattern {text!r}: {name!r} is no node pattern; give node, layer, @ and step, like c1@*, or * for any"
             )
-    return Element(names, again=again)
+    return names

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from partwise.errors import InputError
 from partwise.methods._sentences import check_words
-from partwise.twins.readable import Readable
+from partwise.twins.readable import Readable, readable
 
 Hidden = Float[Tensor, "sentence point hidden"]
 
@@ -69,11 +69,16 @@ def quantity_of(model: Readable, contrast: Any, sentences: int) -> Quantity:
 
 def log_probability(model: Any, token: int) -> Callable[[Hidden], Float[Tensor, "sentence point"]]:
     """A quantity: the log-probability of one word, for `contrast=`. `model` is what `pw.wrap` returns."""
-    weight, bias = model.parameters["output.weight"].detach(), model.parameters.get("output.bias")
+    known = readable(model, "log_probability")
+    if known.members is not None:
+        raise InputError("log_probability is a quantity of one model; give one member of the population at a time")
+    if known.outputs is None:
+        raise InputError("the model was wrapped without head=, so words have no scores; wrap it with one nn.Linear")
+    weight, bias = known.parameters["output.weight"], known.parameters.get("output.bias")
     check_words(torch.as_tensor(token), len(weight), "token")
 
     def score(hidden: Hidden) -> Float[Tensor, "sentence point"]:
-        logits = torch.nn.functional.linear(hidden, weight.to(hidden), None if bias is None else bias.detach().to(hidden))
+        logits = torch.nn.functional.linear(hidden, weight.to(hidden), None if bias is None else bias.to(hidden))
         return logits[..., token] - logits.logsumexp(dim=-1)
 
     return score
